@@ -1,0 +1,124 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The results of many hosts as one report of a fleet."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..module_utils.verdicts import counts, rank
+from ..plugin_utils.plain import never_templated
+
+DOCUMENTATION = r"""
+name: fleet_report
+short_description: The results of the check of many hosts as one report
+version_added: 0.1.0
+author:
+  - The fleetcheck authors (@fleetcheck)
+description:
+  - Reads what the role P(fleetcheck.vllm.vllm_check#role) left in C(vllm_check_result) of each host.
+  - A host that could not be reached, or whose check failed, is a row like a server, with the verdict V(unknown)
+    and the reason V(unreachable) or V(check_failed).
+options:
+  _input:
+    description: The variables of all hosts, as in the variable C(hostvars).
+    type: dict
+    required: true
+  hosts:
+    description: The names of the hosts that were checked.
+    type: list
+    elements: str
+    required: true
+  checked_at:
+    description: When, in UTC, as C(2026-11-29T22:00:00Z).
+    type: str
+    required: true
+"""
+
+EXAMPLES = r"""
+fleet: "{{ hostvars | fleetcheck.vllm.fleet_report(ansible_play_hosts_all, now(utc=true, fmt='%Y-%m-%dT%H:%M:%SZ')) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - The report. C(healthy) is true where every host was checked, every server judged, and none found sick.
+    - C(servers) has a dictionary for each server with its C(host) and what
+      M(fleetcheck.vllm.vllm_health_info) returned, without C(last_sample); worst first.
+  type: dict
+  sample:
+    schema: 1
+    checked_at: "2026-11-29T22:00:00Z"
+    healthy: false
+    counts:
+      stuck: 1
+      busy: 3
+    hosts:
+      checked: 2
+      unreachable: 0
+      failed: 0
+    servers: []
+"""
+
+Row = t.Dict[str, t.Any]
+Result = t.Optional[t.Mapping[str, t.Any]]
+
+
+def fleet_report(
+    hostvars: t.Mapping[str, t.Mapping[str, t.Any]], hosts: t.Iterable[str], checked_at: str
+) -> t.Dict[str, t.Any]:
+    """One report over C(hosts); its strings are never taken for templates."""
+    results: t.Dict[str, Result] = {host: hostvars[host].get("vllm_check_result") for host in hosts}
+    states = [_state(result) for result in results.values()]
+    rows = (row for host, result in results.items() for row in _rows(host, result))
+    # Within a verdict the order is that of the inventory.
+    servers = sorted(rows, key=lambda row: rank(row["verdict"]))
+    return never_templated(
+        {
+            "schema": 1,
+            "checked_at": checked_at,
+            "healthy": all(row["healthy"] is not False and row["verdict"] != "unknown" for row in servers),
+            "counts": counts(row["verdict"] for row in servers),
+            "hosts": {
+                "checked": states.count("checked"),
+                "unreachable": states.count("unreachable"),
+                "failed": states.count("check_failed"),
+            },
+            "servers": servers,
+        }
+    )
+
+
+def _state(result: Result) -> str:
+    if result is not None and result.get("unreachable"):
+        return "unreachable"
+    return "checked" if result is not None and "verdict" in result else "check_failed"
+
+
+def _rows(host: str, result: Result) -> t.List[Row]:
+    if result is None or _state(result) != "checked":
+        return [_not_checked(host, result)]
+    return [
+        {"host": host, **{key: value for key, value in server.items() if key != "last_sample"}}
+        for server in result["servers"]
+    ]
+
+
+def _not_checked(host: str, result: Result) -> Row:
+    return {
+        "host": host,
+        "name": "-",
+        "verdict": "unknown",
+        "reason": _state(result),
+        "healthy": None,
+        "message": str((result or {}).get("msg", "the check of this host left no result")),
+        "engines": [],
+    }
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.Any]]:
+        return {"fleet_report": fleet_report}

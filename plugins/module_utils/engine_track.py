@@ -1,0 +1,155 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What one check has seen of one engine of one process, and what follows for that engine alone."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .exposition import Sample
+from .life import signs_of_life
+from .looks import EngineEvidence, Limits, Look, Probe
+
+MIN_READS = 3
+"""Fewer reads than these prove nothing, however long they span."""
+
+OWN_EFFECT = 1.0
+"""For so many seconds life behind an open probe may be the probe's own: its answer is awaited that long.
+An answer that took longer waited behind other work, which is then looked for."""
+
+
+class EngineTrack:
+    """One engine of one process over one check. All times are seconds of the judge's clock."""
+
+    def __init__(self, label: str, sample: Sample, look: Look) -> None:
+        self.label = label
+        self.silent_since = look.finished
+        self.reads = 1
+        self.interval = 0.0
+        self.signs: t.Dict[str, float] = {}
+        self.life_at: t.Optional[float] = None
+        self.probe: t.Optional[str] = None  # "open" or one of PROBE_OUTCOMES
+        self.probe_detail = ""
+        self.probe_sent_at = 0.0
+        self._probed_at = 0.0
+        self._before = self._after = sample
+        self._seen_at = look.finished
+        self._reads_after_answer = 0
+
+    def add(self, sample: Sample, look: Look) -> None:
+        """Take in a later sample of the same process."""
+        signs = signs_of_life(self._after, sample)
+        self.reads += 1
+        self.interval = look.finished - self._seen_at
+        self._before, self._after, self._seen_at = self._after, sample, look.finished
+        if self.probe == "answered":
+            self._reads_after_answer += 1
+            # The first read after the answer still shows what the probe itself moved.
+            self.signs = signs if self._reads_after_answer > 1 else {}
+        elif signs:
+            self.signs = signs
+            if self.life_at is None:
+                self.life_at = look.finished
+
+    @property
+    def sample(self) -> Sample:
+        """The newest sample."""
+        return self._after
+
+    @property
+    def silent(self) -> bool:
+        """No sign of life so far, and no answer."""
+        return self.life_at is None and self.probe != "answered"
+
+    @property
+    def pending(self) -> bool:
+        """Silent with work in flight."""
+        return self.silent and self._after.in_flight > 0
+
+    @property
+    def quiet(self) -> bool:
+        """Silent with nothing in flight."""
+        return self.silent and self._after.in_flight == 0
+
+    def settled(self, now: float) -> t.Optional[str]:
+        """The reason why this engine is healthy, or None while that is open: progress, answered, stale_gauges."""
+        if self.probe == "answered":
+            return self._answered()
+        if self.life_at is None:
+            return None
+        may_be_our_own = self.probe in ("open", "lost") and now - self.life_at < OWN_EFFECT
+        return None if may_be_our_own else "progress"
+
+    def _answered(self) -> t.Optional[str]:
+        prompt = self._probed_at - self.probe_sent_at <= OWN_EFFECT
+        if self._after.in_flight == 0 and prompt:
+            return "answered"
+        if self._reads_after_answer < 2:
+            return None
+        if self.signs:
+            return "progress"
+        return "stale_gauges" if self._after.in_flight > 0 else "answered"
+
+    def wants_probe(self, now: float, limits: Limits) -> bool:
+        """Whether a probe is due in the second half of the patience, for the first time or once more."""
+        half = self.silent_since + limits.patience / 2
+        return self.silent and now >= half and self._may_send(now, limits)
+
+    def wants_probe_when_quiet(self, now: float, limits: Limits) -> bool:
+        """Whether a probe is due because nothing is in flight on two reads."""
+        return self.quiet and self.reads >= 2 and self._may_send(now, limits)
+
+    def _may_send(self, now: float, limits: Limits) -> bool:
+        if self.probe in ("rejected", "lost"):
+            return now < self.silent_since + limits.patience
+        return self.probe is None
+
+    def send(self, now: float) -> None:
+        """A probe goes out now."""
+        self.probe, self.probe_detail, self.probe_sent_at = "open", "", now
+
+    def outcome(self, what: str, detail: str, now: float) -> None:
+        """The probe came back."""
+        self.probe, self.probe_detail, self._probed_at = what, detail, now
+
+    def ends_at(self, limits: Limits) -> float:
+        """When the patience is used up: half of it must have passed with the probe open."""
+        end = self.silent_since + limits.patience
+        return max(end, self.probe_sent_at + limits.patience / 2) if self.probe == "open" else end
+
+    def next_boundary(self, now: float, limits: Limits) -> float:
+        """The next time at which a look must be taken, whatever the distances."""
+        half = self.silent_since + limits.patience / 2
+        return half if now < half else self.ends_at(limits)
+
+    def proven(self, look: Look, limits: Limits) -> bool:
+        """Whether silence and an unanswered probe fill the whole patience up to this look."""
+        return self.silent and self.probe == "open" and self.reads >= MIN_READS and self._over(look, limits)
+
+    def unprovable(self, look: Look, limits: Limits) -> bool:
+        """Whether the patience is used up in silence, but no probe is out."""
+        return self.silent and self.probe != "open" and self.reads >= MIN_READS and self._over(look, limits)
+
+    def _over(self, look: Look, limits: Limits) -> bool:
+        return look.started >= self.ends_at(limits)
+
+    def evidence(self, now: float) -> EngineEvidence:
+        """What was seen, for the report."""
+        before = self._before.counters.get("generation_tokens_total")
+        after = self._after.counters.get("generation_tokens_total")
+        return EngineEvidence(
+            engine=self.label,
+            sample=self._after,
+            interval=self.interval,
+            tokens=None if before is None or after is None else after - before,
+            signs=dict(self.signs),
+            silent_for=0.0 if self.signs else self._seen_at - self.silent_since,
+            probe=self.probe,
+            probe_detail=self.probe_detail,
+            probe_for=(now if self.probe == "open" else self._probed_at) - self.probe_sent_at,
+        )
+
+    def ask(self, generation: int) -> Probe:
+        """The probe to be sent to this engine."""
+        return Probe(self.label, generation)

@@ -1,0 +1,33 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Text of a host made fit to be shown: no secrets, no control characters, one line, not too long."""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "***"
+LONGEST = 300
+"""The most characters of a line that are shown."""
+
+_NAME = r"[\w-]*(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth)[\w-]*"
+_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|[^\s;|&\"']+)"
+_RULES = (
+    (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
+    (re.compile(rf"(?i)((?<![\w-]){_NAME}\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
+    (re.compile(rf"(?i)(--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
+    (re.compile(r"(\w+://)[^/\s@:]*:[^/\s@]*@"), r"\1" + HIDDEN + "@"),
+    (re.compile(r"(?i)((?:^|\s)-u\s*)[^\s:]+:\S+"), r"\1" + HIDDEN),
+    (re.compile(r"\b(?:sk|hf|ghp|gho|glpat|xox[a-z])[-_][\w-]{6,}"), HIDDEN),
+    (re.compile(r"\beyJ[\w-]{10,}(?:\.[\w-]+)*"), HIDDEN),
+)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+
+
+def shown(text: str, longest: int = LONGEST) -> str:
+    """One line of a host's text without secrets and without anything that moves a terminal's cursor."""
+    line = _CONTROL.sub(" ", text[: 8 * longest]).strip()
+    for pattern, replacement in _RULES:
+        line = pattern.sub(replacement, line)
+    return line if len(line) <= longest else line[: longest - 1] + "…"
