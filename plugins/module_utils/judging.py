@@ -171,9 +171,9 @@ class Judge:
         self._looks_since_change = 1
 
     def _change_process(self, process: _Process, look: Look, page: Page) -> t.Optional[str]:
-        self._restarted = True
         if self._ran_beside(process, page) or any(_same_start(old.page, page) for old in self._earlier):
             return "behind_proxy"
+        self._restarted = True
         self._earlier.append(process)
         if len(self._earlier) >= MOST_RESTARTS:
             return "keeps_restarting"
