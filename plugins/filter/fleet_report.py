@@ -112,9 +112,16 @@ def _not_checked(host: str, result: Result) -> Row:
         "verdict": "unknown",
         "reason": _state(result),
         "healthy": None,
-        "message": str((result or {}).get("msg", "the check of this host left no result")),
+        "message": _message(result or {}),
         "engines": [],
     }
+
+
+def _message(result: t.Mapping[str, t.Any]) -> str:
+    message = str(result.get("msg", "the check of this host left no result"))
+    # ansible-core 2.19 puts this before what the connection says.
+    prefix = "Task failed: "
+    return message[len(prefix) :] if message.startswith(prefix) else message
 
 
 class FilterModule:

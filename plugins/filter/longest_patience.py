@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ..plugin_utils.numbers import seconds
+
 DOCUMENTATION = r"""
 name: longest_patience
 short_description: The longest patience of any server of some hosts
@@ -52,13 +54,13 @@ def longest_patience(
 
 
 def _of_host(variables: t.Mapping[str, t.Any], default: float) -> t.Iterator[float]:
-    general = _seconds(_variable(variables, "vllm_check_patience"))
+    general = seconds(_variable(variables, "vllm_check_patience"))
     general = default if general is None else general
     servers = _variable(variables, "vllm_servers")
     if not isinstance(servers, (list, tuple)) or not servers:
         servers = [{}]
     for server in servers:
-        own = _seconds(_variable(server, "patience")) if isinstance(server, t.Mapping) else None
+        own = seconds(_variable(server, "patience")) if isinstance(server, t.Mapping) else None
         yield general if own is None else own
 
 
@@ -67,13 +69,6 @@ def _variable(variables: t.Mapping[str, t.Any], name: str) -> t.Any:
         return variables[name]
     # A variable that cannot be rendered (an undefined secret, say) raises what that ansible-core raises for it.
     except Exception:  # pylint: disable=broad-exception-caught
-        return None
-
-
-def _seconds(value: t.Any) -> t.Optional[float]:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
         return None
 
 

@@ -27,10 +27,15 @@ def columns(text: str) -> int:
 
 
 def never_templated(value: t.Any) -> t.Any:
-    """C(value) marked so that Ansible never takes braces inside its strings for a template.
+    """A copy of C(value) whose strings Ansible never takes for templates, whatever braces are in them.
 
     ansible-core before 2.19 renders what a filter returns once more when it is stored with set_fact or set_stats.
+    ansible-core 2.19 hands out containers that cannot be marked; hence the copy.
     """
+    if isinstance(value, t.Mapping):
+        return {key: never_templated(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [never_templated(item) for item in value]
     return wrap_var(value)
 
 
