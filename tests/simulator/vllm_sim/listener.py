@@ -1,0 +1,120 @@
+"""The listening socket, a thread for each connection, and a watch over clients that leave."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from typing import Callable
+
+BACKLOG = 1024
+HANDSHAKE_SECONDS = 30
+
+
+class ClientWatch(threading.Thread):
+    """Tells at once when a client closes its connection while its request is still open."""
+
+    def __init__(self) -> None:
+        super().__init__(name="client-watch", daemon=True)
+        self._poll = select.epoll()
+        self._callbacks: dict[int, Callable[[], None]] = {}
+
+    @contextlib.contextmanager
+    def watching(self, sock: socket.socket, on_gone: Callable[[], None]) -> Iterator[None]:
+        """Call `on_gone` (once, from another thread) if the client leaves inside the block."""
+        fileno = sock.fileno()
+        self._callbacks[fileno] = on_gone
+        self._poll.register(fileno, select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR | select.EPOLLONESHOT)
+        try:
+            yield
+        finally:
+            self._callbacks.pop(fileno, None)
+            with contextlib.suppress(OSError):
+                self._poll.unregister(fileno)
+
+    def run(self) -> None:
+        """Wait for clients to leave."""
+        while True:
+            for fileno, _ in self._poll.poll():
+                on_gone = self._callbacks.pop(fileno, None)
+                if on_gone:
+                    on_gone()
+
+
+class Listener:
+    """Accepts connections and runs `handle(socket, address)` for each in a daemon thread.
+
+    Bound but not listening, it holds the port and refuses connections: that is how a server looks that starts.
+    """
+
+    def __init__(self, host: str, port: int, handle: Callable, tls: ssl.SSLContext | None = None) -> None:
+        self._handle = handle
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._connections: set = set()
+        self._socket = self._bind(host, port)
+        self.host, self.port = host, self._socket.getsockname()[1]
+
+    @staticmethod
+    def _bind(host: str, port: int) -> socket.socket:
+        sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        return sock
+
+    def listen(self) -> None:
+        """Open the port."""
+        self._socket.listen(BACKLOG)
+        threading.Thread(target=self._accept, args=(self._socket,), name="accept", daemon=True).start()
+
+    def close(self, keep: socket.socket | None = None) -> None:
+        """Shut the port (connections are refused then) and cut all connections but one."""
+        listening, self._socket = self._socket, None
+        with contextlib.suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        listening.close()
+        self.cut_connections(keep)
+        self._socket = self._bind(self.host, self.port)
+
+    def cut_connections(self, keep: socket.socket | None = None) -> None:
+        """Cut all connections but one, as the end of a process does."""
+        with self._lock:
+            connections = [sock for sock in self._connections if sock is not keep]
+        for sock in connections:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listening: socket.socket) -> None:
+        while True:
+            try:
+                sock, address = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(sock, address), daemon=True).start()
+
+    def _serve(self, sock: socket.socket, address: tuple) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sock = self._secured(sock)
+            with self._lock:
+                self._connections.add(sock)
+            self._handle(sock, address)
+        with self._lock:
+            self._connections.discard(sock)
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)
+        sock.close()
+
+    def _secured(self, sock: socket.socket) -> socket.socket:
+        if self._tls is None:
+            return sock
+        sock.settimeout(HANDSHAKE_SECONDS)
+        try:
+            secured = self._tls.wrap_socket(sock, server_side=True)
+        except OSError:  # plain HTTP sent to a TLS port gets no answer, only a closed connection
+            sock.close()
+            raise
+        secured.settimeout(None)
+        return secured

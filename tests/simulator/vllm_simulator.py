@@ -1,0 +1,12 @@
+#!/usr/bin/env python3
+"""Run a simulated vLLM server: ``python3 vllm_simulator.py --port 8000``.  README.md has the options."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from vllm_sim.cli import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main())
