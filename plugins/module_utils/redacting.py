@@ -15,7 +15,7 @@ _NAME = r"[\w-]*(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|crede
 _VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|[^\s;|&\"']+)"
 _RULES = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
-    (re.compile(rf"(?i)((?<![\w-]){_NAME}\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
+    (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(rf"(?i)(--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(r"(\w+://)[^/\s@:]*:[^/\s@]*@"), r"\1" + HIDDEN + "@"),
     (re.compile(r"(?i)((?:^|\s)-u\s*)[^\s:]+:\S+"), r"\1" + HIDDEN),

@@ -38,8 +38,8 @@ def is_loopback(address: str) -> bool:
 
 
 def preference(address: str) -> t.Tuple[bool, bool, str]:
-    """A key that sorts the simplest address first: IPv4 before IPv6, every address before one."""
-    return ":" in address, reachable(address) == address, address
+    """A key that sorts the nearest address first: the loopback before others, IPv4 before IPv6."""
+    return not is_loopback(reachable(address)), ":" in address, address
 
 
 def _parsed(text: str) -> t.Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]:

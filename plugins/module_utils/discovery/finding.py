@@ -192,7 +192,7 @@ def _host_port(
     """Turn the port inside a container into the one outside."""
     if host_network:
         return
-    inside, one.port, one.listening = one.port, None, None
+    inside, one.port = one.port, None
     one.address = "127.0.0.1"
     for publication in published:
         if publication.container_port == inside and publication.host_port:

@@ -11,7 +11,7 @@ import socket
 import typing as t
 
 from .. import bounded
-from . import commandline, containers, finding, processes, scripts, units
+from . import commandline, containers, finding, processes, units
 
 _SYSTEM_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/lib/", "/usr/lib/")
 _MOST_NOTES = 8
@@ -27,9 +27,9 @@ class Survey:
 
     def host(self) -> finding.Host:
         """All that finding needs."""
-        running = self.processes()
+        running = self._processes()
         candidates = tuple(finding.candidates(running))
-        services = tuple(self.services())
+        services = tuple(self._services())
         return finding.Host(
             uid=self.uid,
             candidates=candidates,
@@ -42,7 +42,7 @@ class Survey:
             user_names=user_names(),
         )
 
-    def processes(self) -> t.List[processes.Process]:
+    def _processes(self) -> t.List[processes.Process]:
         """Every process that is there to be seen."""
         names = bounded.list_directory("/proc")
         if isinstance(names, bounded.Unreadable):
@@ -66,7 +66,7 @@ class Survey:
             )
         return found
 
-    def services(self) -> t.List[units.Service]:
+    def _services(self) -> t.List[units.Service]:
         """The services of the system and of the users whose managers may be asked."""
         found = self._managed(None)
         for uid in managers(self.uid):

@@ -1,0 +1,40 @@
+"""What is shown of a host's text holds no secret and cannot move a terminal's cursor."""
+
+import pytest
+from ansible_collections.fleetcheck.vllm.plugins.module_utils.redacting import shown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'curl -H "Authorization: Bearer geheim" http://127.0.0.1:8000/v1/models',
+        "vllm serve org/model --api-key geheim --port 8000",
+        "vllm serve org/model --api-key=geheim",
+        "VLLM_API_KEY=geheim vllm serve org/model",
+        "export SLACK_TOKEN='geheim wort' && systemctl restart vllm",
+        "wget https://monitor:geheim@example.org/hook",
+        "curl -u monitor:geheim https://example.org/hook",
+        '"api_key": "geheim"',
+        "notify sk-geheim0123456789",
+        "PASSWORD: geheim",
+        "HF_TOKEN=geheim",
+    ],
+)
+def test_secrets_are_hidden(line):
+    assert "geheim" not in shown(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["systemctl restart vllm.service", "pkill -f 'vllm serve'", "curl -fsS http://127.0.0.1:8000/health"],
+)
+def test_what_is_no_secret_stays(line):
+    assert shown(line) == line
+
+
+def test_escape_sequences_and_turned_text_become_spaces():
+    assert shown("a\x1b[2Jb\nc\u202ed") == "a [2Jb c d"
+
+
+def test_a_long_line_is_cut():
+    assert len(shown("x" * 10_000)) == 300
