@@ -29,7 +29,10 @@ def signs_of_life(before: Sample, after: Sample) -> t.Dict[str, float]:
 
 
 def continues(before: Page, after: Page) -> bool:
-    """Whether after can be a later page of the same process: equal start times where exported, no counter fell."""
+    """Whether after can be a later page of the same process: equal start times where exported, no counter fell.
+
+    A counter that is gone fell, too: V0 exports none before the first request of a new process.
+    """
     if None not in (before.start_time, after.start_time) and before.start_time != after.start_time:
         return False
     shared = before.engines.keys() & after.engines.keys()
@@ -37,4 +40,4 @@ def continues(before: Page, after: Page) -> bool:
 
 
 def _fell(before: Sample, after: Sample) -> bool:
-    return any(after.counters.get(name, value) < value for name, value in before.counters.items())
+    return any(after.counters.get(name, -1.0) < value for name, value in before.counters.items())
