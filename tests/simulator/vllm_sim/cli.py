@@ -99,22 +99,35 @@ def tls_context(options: argparse.Namespace) -> ssl.SSLContext | None:
     return context
 
 
+class PortTakenError(RuntimeError):
+    """The port cannot be listened on."""
+
+
+def build(options: argparse.Namespace) -> Process:
+    """A server in its state, with its port taken but not yet open.  Raises PortTakenError."""
+    server = Server(server_settings(options))
+    process = Process(server)
+    application = Proxy(options.proxy, process) if options.proxy else Front(server, Control(server, process))
+    try:
+        process.listener = Listener(
+            options.host, options.port, lambda *connection: Exchange(*connection, application),
+            tls_context(options))
+    except OSError as error:
+        raise PortTakenError(f"cannot listen on {options.host} port {options.port}: {error.strerror}") from error
+    enter(server, options.state, options.load)
+    return process
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run until ended by a signal or a command; returns an exit code."""
     options = parser().parse_args(arguments)
-    server = Server(server_settings(options))
-    process = Process(server)
     stop = _catch_signals(options.ignore_sigterm)
-    application = Proxy(options.proxy, process) if options.proxy else Front(server, Control(server, process))
     try:
-        listener = Listener(options.host, options.port, lambda *connection: Exchange(*connection, application),
-                            tls_context(options))
-    except OSError as error:
-        print(f"cannot listen on {options.host} port {options.port}: {error.strerror}", file=sys.stderr)
+        process = build(options)
+    except PortTakenError as error:
+        print(error, file=sys.stderr)
         return 1
-    process.listener = listener
-    enter(server, options.state, options.load)
-    _open_port(listener, options, stop)
+    _open_port(process.listener, options, stop)
     stop.wait()
     process.exit(0)
     return 0

@@ -72,11 +72,13 @@ class Listener:
 
     def close(self, keep: socket.socket | None = None) -> None:
         """Shut the port (connections are refused then) and cut all connections but one."""
-        listening, self._socket = self._socket, None
         with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-        listening.close()
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._socket.close()
         self.cut_connections(keep)
+
+    def hold(self) -> None:
+        """Take the port again after close(), without opening it."""
         self._socket = self._bind(self.host, self.port)
 
     def cut_connections(self, keep: socket.socket | None = None) -> None:

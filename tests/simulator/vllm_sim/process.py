@@ -38,6 +38,7 @@ class Process:
             self.listener.cut_connections(keep)
             return
         self.listener.close(keep)
+        self.listener.hold()
         timer = threading.Timer(down, self.listener.listen)
         timer.daemon = True
         timer.start()
