@@ -158,7 +158,7 @@ class Judge:
         if process is None:
             self._start_process(look, page)
         elif process.is_same(look, page):
-            if process.reads == 1 and self._is_return(page):
+            if process.reads == 1 and self._is_return(process, page):
                 return "behind_proxy"
             process.add(look, page)
             self._looks_since_change += 1
@@ -186,9 +186,12 @@ class Judge:
             return False
         return page.start_time < process.last_seen + self._wall_offset - CLOCK_TOLERANCE
 
-    def _is_return(self, page: Page) -> bool:
+    def _is_return(self, process: _Process, page: Page) -> bool:
         """Whether counters that fell are back where they were: without a start time that is all there is to see."""
-        return bool(self._earlier) and page.start_time is None and continues(self._earlier[-1].page, page)
+        if not self._earlier or page.start_time is not None:
+            return False
+        before = self._earlier[-1].page
+        return not continues(before, process.page) and continues(before, page)
 
     def _judge_front(self, look: Look) -> t.Optional[Next]:
         """What the front end says of the server as a whole: asleep, paused, or its engine died."""

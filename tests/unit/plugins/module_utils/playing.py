@@ -32,6 +32,8 @@ class Played:
     judgement: Judgement
     looks: t.List[Look]
     probes: t.List[t.Tuple[float, Probe]]
+    outcomes: t.Dict[int, str]
+    """What came back before the verdict, by the place of the probe in probes."""
 
     @property
     def words(self) -> t.Tuple[str, str]:
@@ -55,14 +57,16 @@ def play(
     looks: t.List[Look] = []
     probes: t.List[t.Tuple[float, Probe]] = []
     coming: t.List[t.Tuple[float, int, Probe, str, str]] = []
+    outcomes: t.Dict[int, str] = {}
     while now < longest:
         for probe in step.probes:
             probes.append((now, probe))
             outcome = script.probe(now, probe.engine)
             if outcome is not None:
-                heapq.heappush(coming, (now + outcome[0], len(probes), probe, outcome[1], outcome[2]))
+                heapq.heappush(coming, (now + outcome[0], len(probes) - 1, probe, outcome[1], outcome[2]))
         if coming and coming[0][0] <= step.look_at:
-            now, _number, probe, what, detail = heapq.heappop(coming)
+            now, number, probe, what, detail = heapq.heappop(coming)
+            outcomes[number] = what
             said = judge.probe(probe, what, detail, now)
         else:
             now = max(now, step.look_at)
@@ -71,7 +75,7 @@ def play(
             looks.append(look)
             said = judge.look(look)
         if isinstance(said, Judgement):
-            return Played(said, looks, probes)
+            return Played(said, looks, probes, outcomes)
         step = said
     raise AssertionError("no verdict after %g s" % longest)
 
