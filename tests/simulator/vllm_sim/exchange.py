@@ -29,6 +29,10 @@ class BadRequestError(ValueError):
     """The body of a request is not what it should be."""
 
 
+def _nothing(status: int) -> None:
+    """Nobody wants to know."""
+
+
 class Exchange(BaseHTTPRequestHandler):
     """The requests of one connection, one after the other."""
 
@@ -43,11 +47,13 @@ class Exchange(BaseHTTPRequestHandler):
         self.sent = 0  # bytes of its body
         self.content = b""  # the body of the request
         self.started_at = 0.0
+        self.before_answer: Callable[[int], None] = _nothing  # called with the status before it is sent
         application.connected()
         super().__init__(sock, address, None)
 
     def _answer(self) -> None:
         self.status = self.sent = 0
+        self.before_answer = _nothing
         self.started_at = time.monotonic()
         self.content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
@@ -74,6 +80,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def send(self, status: int, body: bytes = b"", content_type: str = "application/json", **headers: str) -> None:
         """Answer with a whole body."""
+        self.before_answer(status)
         self.status, self.sent = status, len(body)
         self.send_response(status)
         self.send_header("content-length", str(len(body)))

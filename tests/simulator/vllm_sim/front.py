@@ -20,6 +20,9 @@ from .spoiling import spoil
 NOT_MEASURED = ("/metrics", "/health", "/load", "/ping", "/version")  # left out of the http_* series
 OPEN_TO_ALL = NOT_MEASURED  # needs no key
 GONE = "client_gone"
+# How a request ended, as an outcome and a status (None: no answer); any other end is a success.
+OUTCOMES = {GONE: (CLIENT_GONE, None), SERVER_STOPPED: (FAILED, None), ENGINE_DIED: (FAILED, 500),
+            "abort": (ABORTED, 200)}
 
 
 class Front:
@@ -45,17 +48,16 @@ class Front:
         counts = self.server.counts
         counts.request(exchange.command, path)
         ticket = self._begin(exchange, path)
+        # What the engine has seen is ended before its answer; so this is for what it never saw.
+        exchange.before_answer = lambda status: counts.end(ticket, REJECTED, status)
         gone = threading.Event()
         try:
             with exchange.watched(lambda: self._client_gone(gone)):
-                if self._held_up(exchange, path, gone):
-                    if gone.is_set():
-                        counts.end(ticket, CLIENT_GONE)
-                    return
-            self._dispatch(exchange, path, ticket)
+                held_up = self._held_up(exchange, path, gone)
+            if not held_up:
+                self._dispatch(exchange, path, ticket)
         finally:
-            # Only what the engine never saw is still open here.
-            counts.end(ticket, REJECTED, exchange.status)
+            counts.end(ticket, CLIENT_GONE if gone.is_set() else REJECTED, exchange.status)
             self._measure(exchange, path)
 
     def _without_root(self, path: str) -> str:
@@ -207,12 +209,27 @@ class Front:
             exchange.send_json(400, openai.error(release, 400, "BadRequestError", str(error)))
             return
         with exchange.watched(lambda: self._abort(engine, request)):
-            if request.stream:
-                reason = self._stream(exchange, path, model, request)
-            else:
-                reason = request.outbox.get()
-                self._reply(exchange, path, model, request, reason)
-        self._close_ticket(exchange, ticket, reason)
+            reason = self._follow(exchange, path, model, request)
+        # Counted before it is sent: whoever has the answer finds it counted.
+        self._close_ticket(ticket, reason, stream=request.stream)
+        self._reply(exchange, path, model, request, reason)
+        if reason == GONE:  # noticed while writing, perhaps
+            engine.abort(request)
+
+    def _follow(self, exchange: Exchange, path: str, model: str, request: Request) -> str:
+        """Wait for the end of a request, sending on the way what there is to stream; returns how it ended."""
+        if not request.stream:
+            return request.outbox.get()
+        try:
+            exchange.begin_stream()
+            while True:
+                tokens, reason = self._next_tokens(request)
+                if tokens:
+                    exchange.send_events([openai.event(path, model, request, tokens)])
+                if reason:
+                    return reason
+        except OSError:
+            return GONE
 
     def _serves(self, model: str) -> bool:
         settings = self.server.settings
@@ -234,32 +251,17 @@ class Front:
         request.outbox.put(GONE)
 
     def _reply(self, exchange: Exchange, path: str, model: str, request: Request, reason: str) -> None:
-        if reason in (GONE, SERVER_STOPPED):
+        if reason in (GONE, SERVER_STOPPED) or (request.stream and reason in FAILURES):
             exchange.hang_up()
+        elif request.stream:
+            exchange.send_events([openai.event(path, model, request, 0, reason), "[DONE]"])
+            exchange.send_events([])
         elif reason == ENGINE_DIED:
             message = "EngineCore encountered an issue. See stack trace (above) for the root cause."
             exchange.send_json(500, openai.error(
                 self.server.settings.release, 500, "InternalServerError", message))
         else:
             exchange.send_json(200, openai.answer(path, model, request, reason))
-
-    def _stream(self, exchange: Exchange, path: str, model: str, request: Request) -> str:
-        """Send tokens as they come; returns how it ended."""
-        exchange.begin_stream()
-        while True:
-            tokens, reason = self._next_tokens(request)
-            try:
-                if tokens:
-                    exchange.send_events([openai.event(path, model, request, tokens)])
-                if reason in FAILURES or reason == GONE:
-                    exchange.hang_up()
-                    return reason
-                if reason:
-                    exchange.send_events([openai.event(path, model, request, 0, reason), "[DONE]"])
-                    exchange.send_events([])
-                    return reason
-            except OSError:
-                return GONE
 
     @staticmethod
     def _next_tokens(request: Request) -> tuple[int, str]:
@@ -272,10 +274,6 @@ class Front:
             news = request.outbox.get()
         return tokens, news
 
-    def _close_ticket(self, exchange: Exchange, ticket: int, reason: str) -> None:
-        outcome = FINISHED
-        if reason in FAILURES:
-            outcome = FAILED
-        elif reason in (GONE, "abort"):
-            outcome = CLIENT_GONE if reason == GONE else ABORTED
-        self.server.counts.end(ticket, outcome, exchange.status)
+    def _close_ticket(self, ticket: int, reason: str, stream: bool) -> None:
+        outcome, status = OUTCOMES.get(reason, (FINISHED, 200))
+        self.server.counts.end(ticket, outcome, 200 if stream else status)

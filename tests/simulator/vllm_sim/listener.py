@@ -12,6 +12,7 @@ from typing import Callable
 
 BACKLOG = 1024
 HANDSHAKE_SECONDS = 30
+CLOSED = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # the same bits as poll's
 
 
 class ClientWatch(threading.Thread):
@@ -20,28 +21,50 @@ class ClientWatch(threading.Thread):
     def __init__(self) -> None:
         super().__init__(name="client-watch", daemon=True)
         self._poll = select.epoll()
+        self._lock = threading.Lock()
         self._callbacks: dict[int, Callable[[], None]] = {}
 
     @contextlib.contextmanager
     def watching(self, sock: socket.socket, on_gone: Callable[[], None]) -> Iterator[None]:
         """Call `on_gone` (once, from another thread) if the client leaves inside the block."""
         fileno = sock.fileno()
-        self._callbacks[fileno] = on_gone
-        self._poll.register(fileno, select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR | select.EPOLLONESHOT)
+        with self._lock:
+            self._callbacks[fileno] = on_gone
+            self._poll.register(fileno, CLOSED | select.EPOLLONESHOT)
         try:
             yield
         finally:
-            self._callbacks.pop(fileno, None)
-            with contextlib.suppress(OSError):
+            with self._lock:
+                self._callbacks.pop(fileno, None)
                 self._poll.unregister(fileno)
 
     def run(self) -> None:
         """Wait for clients to leave."""
         while True:
             for fileno, _ in self._poll.poll():
-                on_gone = self._callbacks.pop(fileno, None)
+                on_gone = self._take(fileno)
                 if on_gone:
                     on_gone()
+
+    def _take(self, fileno: int) -> Callable[[], None] | None:
+        """The callback of a connection that is closed.
+
+        The event may be an old one, of another connection that had the same number: so look again.
+        """
+        with self._lock:
+            if fileno not in self._callbacks:
+                return None
+            if not is_closed(fileno):
+                self._poll.modify(fileno, CLOSED | select.EPOLLONESHOT)
+                return None
+            return self._callbacks.pop(fileno)
+
+
+def is_closed(fileno: int) -> bool:
+    """Whether the other side has closed a connection."""
+    now = select.poll()
+    now.register(fileno, CLOSED)
+    return bool(now.poll(0))
 
 
 class Listener:
