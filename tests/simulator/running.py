@@ -143,7 +143,7 @@ def request(url: str, body: dict | None = None, timeout: float = 10,
             return error.code, error.read().decode("utf-8", "replace")
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _trusting() -> ssl.SSLContext:
     """The certificate of a simulator is nobody's business here."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -156,50 +156,53 @@ V0_SERIES = (
     _histogram("request_params_max_tokens", "Histogram of the max_tokens request parameter.", TOKENS),
 )
 
+# The labels of vllm:cache_config_info.
 CACHE_CONFIG = {
-    "0.8.5-v0": dict(block_size="{block}", cache_dtype="auto", calculate_kv_scales="False",
-                     cpu_kvcache_space_bytes="2147483648", cpu_offload_gb="0", enable_prefix_caching="None",
-                     gpu_memory_utilization="0.9", is_attention_free="False", num_cpu_blocks="0",
-                     num_gpu_blocks="{blocks}", num_gpu_blocks_override="None", prefix_caching_hash_algo="builtin",
-                     sliding_window="None", swap_space="4", swap_space_bytes="4294967296"),
-    "0.10.2": dict(block_size="{block}", cache_dtype="auto", calculate_kv_scales="False",
-                   cpu_kvcache_space_bytes="2147483648", cpu_offload_gb="0.0", enable_prefix_caching="True",
-                   gpu_memory_utilization="0.9", is_attention_free="False", kv_cache_memory_bytes="None",
-                   kv_sharing_fast_prefill="False", mamba_cache_dtype="auto", mamba_page_size_padded="None",
-                   mamba_ssm_cache_dtype="auto", num_cpu_blocks="None", num_gpu_blocks="{blocks}",
-                   num_gpu_blocks_override="None", prefix_caching_hash_algo="sha256", sliding_window="None",
-                   swap_space="4.0", swap_space_bytes="4294967296.0"),
-    "0.12.0": dict(block_size="{block}", cache_dtype="auto", calculate_kv_scales="False",
-                   cpu_kvcache_space_bytes="2147483648", cpu_offload_gb="0.0", enable_prefix_caching="True",
-                   gpu_memory_utilization="0.9", is_attention_free="False", kv_cache_memory_bytes="None",
-                   kv_offloading_backend="None", kv_offloading_size="None", kv_sharing_fast_prefill="False",
-                   mamba_block_size="None", mamba_cache_dtype="auto", mamba_page_size_padded="None",
-                   mamba_ssm_cache_dtype="auto", num_cpu_blocks="None", num_gpu_blocks="{blocks}",
-                   num_gpu_blocks_override="None", prefix_caching_hash_algo="sha256", sliding_window="None",
-                   swap_space="4.0"),
-    "0.25.1": dict(_block_size_resolved="True", block_size="{block}", cache_dtype="auto",
-                   calculate_kv_scales="False", enable_prefix_caching="True", gpu_memory_utilization="0.92",
-                   hash_block_size="None", is_attention_free="False", kv_cache_dtype_skip_layers="[]",
-                   kv_cache_max_concurrency="2.6640625", kv_cache_memory_bytes="2147483648",
-                   kv_cache_size_tokens="{tokens}", kv_offloading_backend="native", kv_offloading_size="None",
-                   kv_sharing_fast_prefill="False", mamba_block_size="None", mamba_cache_dtype="auto",
-                   mamba_cache_mode="none", mamba_page_size_padded="None", mamba_ssm_cache_dtype="auto",
-                   num_cpu_blocks="None", num_gpu_blocks="{blocks}", num_gpu_blocks_override="None",
-                   prefix_caching_hash_algo="sha256", skip_page_size_padded="None", sliding_window="None",
-                   user_specified_block_size="False", user_specified_mamba_block_size="False"),
-    "0.32.0": dict(_block_size_resolved="True", block_size="{block}", cache_dtype="auto",
-                   cache_hit_alignment_tokens="None", effective_attention_block_size="{block}",
-                   enable_mamba_shared_prefix_checkpoint="False", enable_prefix_caching="True",
-                   gpu_memory_utilization="0.92", hash_block_size="None", is_attention_free="False",
-                   kv_cache_dtype_skip_layers="[]", kv_cache_layout="None", kv_cache_max_concurrency="2.6640625",
-                   kv_cache_memory_bytes="2147483648", kv_cache_size_tokens="{tokens}",
-                   kv_offloading_backend="native", kv_offloading_size="None", kv_sharing_fast_prefill="False",
-                   mamba_block_size="None", mamba_cache_dtype="auto", mamba_cache_mode="none",
-                   mamba_page_size_padded="None", mamba_ssm_cache_dtype="float32", num_cpu_blocks="None",
-                   num_gpu_blocks="{blocks}", num_gpu_blocks_override="None", prefix_cache_retention_interval="0",
-                   prefix_caching_hash_algo="sha256", prefix_match_unit="None", replayssm_buffer_len="16",
-                   skip_page_size_padded="None", sliding_window="None", swa_bounded_replay="True",
-                   use_kda_recoverssm="False", use_replayssm="False", user_specified_block_size="False"),
+    "0.8.5-v0": """
+        block_size={block} cache_dtype=auto calculate_kv_scales=False cpu_kvcache_space_bytes=2147483648
+        cpu_offload_gb=0 enable_prefix_caching=None gpu_memory_utilization=0.9 is_attention_free=False
+        num_cpu_blocks=0 num_gpu_blocks={blocks} num_gpu_blocks_override=None
+        prefix_caching_hash_algo=builtin sliding_window=None swap_space=4 swap_space_bytes=4294967296
+    """,
+    "0.10.2": """
+        block_size={block} cache_dtype=auto calculate_kv_scales=False cpu_kvcache_space_bytes=2147483648
+        cpu_offload_gb=0.0 enable_prefix_caching=True gpu_memory_utilization=0.9 is_attention_free=False
+        kv_cache_memory_bytes=None kv_sharing_fast_prefill=False mamba_cache_dtype=auto
+        mamba_page_size_padded=None mamba_ssm_cache_dtype=auto num_cpu_blocks=None num_gpu_blocks={blocks}
+        num_gpu_blocks_override=None prefix_caching_hash_algo=sha256 sliding_window=None swap_space=4.0
+        swap_space_bytes=4294967296.0
+    """,
+    "0.12.0": """
+        block_size={block} cache_dtype=auto calculate_kv_scales=False cpu_kvcache_space_bytes=2147483648
+        cpu_offload_gb=0.0 enable_prefix_caching=True gpu_memory_utilization=0.9 is_attention_free=False
+        kv_cache_memory_bytes=None kv_offloading_backend=None kv_offloading_size=None
+        kv_sharing_fast_prefill=False mamba_block_size=None mamba_cache_dtype=auto
+        mamba_page_size_padded=None mamba_ssm_cache_dtype=auto num_cpu_blocks=None num_gpu_blocks={blocks}
+        num_gpu_blocks_override=None prefix_caching_hash_algo=sha256 sliding_window=None swap_space=4.0
+    """,
+    "0.25.1": """
+        _block_size_resolved=True block_size={block} cache_dtype=auto calculate_kv_scales=False
+        enable_prefix_caching=True gpu_memory_utilization=0.92 hash_block_size=None is_attention_free=False
+        kv_cache_dtype_skip_layers=[] kv_cache_max_concurrency=2.6640625 kv_cache_memory_bytes=2147483648
+        kv_cache_size_tokens={tokens} kv_offloading_backend=native kv_offloading_size=None
+        kv_sharing_fast_prefill=False mamba_block_size=None mamba_cache_dtype=auto mamba_cache_mode=none
+        mamba_page_size_padded=None mamba_ssm_cache_dtype=auto num_cpu_blocks=None num_gpu_blocks={blocks}
+        num_gpu_blocks_override=None prefix_caching_hash_algo=sha256 skip_page_size_padded=None
+        sliding_window=None user_specified_block_size=False user_specified_mamba_block_size=False
+    """,
+    "0.32.0": """
+        _block_size_resolved=True block_size={block} cache_dtype=auto cache_hit_alignment_tokens=None
+        effective_attention_block_size={block} enable_mamba_shared_prefix_checkpoint=False
+        enable_prefix_caching=True gpu_memory_utilization=0.92 hash_block_size=None is_attention_free=False
+        kv_cache_dtype_skip_layers=[] kv_cache_layout=None kv_cache_max_concurrency=2.6640625
+        kv_cache_memory_bytes=2147483648 kv_cache_size_tokens={tokens} kv_offloading_backend=native
+        kv_offloading_size=None kv_sharing_fast_prefill=False mamba_block_size=None mamba_cache_dtype=auto
+        mamba_cache_mode=none mamba_page_size_padded=None mamba_ssm_cache_dtype=float32 num_cpu_blocks=None
+        num_gpu_blocks={blocks} num_gpu_blocks_override=None prefix_cache_retention_interval=0
+        prefix_caching_hash_algo=sha256 prefix_match_unit=None replayssm_buffer_len=16
+        skip_page_size_padded=None sliding_window=None swa_bounded_replay=True use_kda_recoverssm=False
+        use_replayssm=False user_specified_block_size=False
+    """,
 }
 
 
@@ -212,5 +215,5 @@ def series_of(release: Release) -> tuple[Series, ...]:
 
 def cache_config(release: Release, block_size: int, blocks: int) -> dict[str, str]:
     """The labels of vllm:cache_config_info (without `engine`)."""
-    facts = dict(block=block_size, blocks=blocks, tokens=block_size * blocks)
-    return {label: value.format(**facts) for label, value in CACHE_CONFIG[release.name].items()}
+    text = CACHE_CONFIG[release.name].format(block=block_size, blocks=blocks, tokens=block_size * blocks)
+    return dict(pair.split("=") for pair in text.split())

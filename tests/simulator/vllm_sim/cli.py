@@ -110,7 +110,7 @@ def build(options: argparse.Namespace) -> Process:
     application = Proxy(options.proxy, process) if options.proxy else Front(server, Control(server, process))
     try:
         process.listener = Listener(
-            options.host, options.port, lambda *connection: Exchange(*connection, application),
+            options.host, options.port, lambda sock, address: Exchange(sock, address, application),
             tls_context(options))
     except OSError as error:
         raise PortTakenError(f"cannot listen on {options.host} port {options.port}: {error.strerror}") from error
@@ -133,8 +133,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _open_port(listener: Listener, options: argparse.Namespace, stop: threading.Event) -> None:
+def _open_port(listener: Listener | None, options: argparse.Namespace, stop: threading.Event) -> None:
     """Announce the port and open it: the other way round unless the start is slow."""
+    assert listener
     if not options.start_delay and not options.fail_start:
         listener.listen()
     _announce(listener, options)

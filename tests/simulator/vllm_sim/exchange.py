@@ -29,7 +29,7 @@ class BadRequestError(ValueError):
     """The body of a request is not what it should be."""
 
 
-def _nothing(status: int) -> None:
+def _nothing(status: int, size: int) -> None:
     """Nobody wants to know."""
 
 
@@ -40,20 +40,23 @@ class Exchange(BaseHTTPRequestHandler):
     server_version = "uvicorn"
     sys_version = ""
     disable_nagle_algorithm = True
+    wbufsize = -1  # head and body in one packet
 
     def __init__(self, sock: Any, address: tuple, application: Application) -> None:
         self.application = application
         self.status = 0  # of the answer given
-        self.sent = 0  # bytes of its body
         self.content = b""  # the body of the request
         self.started_at = 0.0
-        self.before_answer: Callable[[int], None] = _nothing  # called with the status before it is sent
+        self.in_engine = False  # whether an engine took the request: then it is counted by its end there
+        # Called with the status and the bytes of the body before an answer is sent.
+        self.before_answer: Callable[[int, int], None] = _nothing
         application.connected()
-        super().__init__(sock, address, None)
+        super().__init__(sock, address, None)  # type: ignore[arg-type]  # no socketserver around it
 
     def _answer(self) -> None:
-        self.status = self.sent = 0
+        self.status = 0
         self.before_answer = _nothing
+        self.in_engine = False
         self.started_at = time.monotonic()
         self.content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         parts = urlsplit(self.path)
@@ -65,7 +68,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = _answer  # noqa: N815
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the counts and the request log tell what happened."""
 
     def json(self) -> dict:
@@ -80,18 +83,17 @@ class Exchange(BaseHTTPRequestHandler):
 
     def send(self, status: int, body: bytes = b"", content_type: str = "application/json", **headers: str) -> None:
         """Answer with a whole body."""
-        self.before_answer(status)
-        self.status, self.sent = status, len(body)
+        self.before_answer(status, len(body))
+        self.status = status
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
         if body:
             self.send_header("content-type", content_type)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
-        self._headers_buffer.append(b"\r\n")
-        head = b"".join(self._headers_buffer)
-        self._headers_buffer = []
-        self.wfile.write(head + (b"" if self.command == "HEAD" else body))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def send_json(self, status: int, value: Any) -> None:
         """Answer with JSON."""
@@ -104,12 +106,13 @@ class Exchange(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
+        self.wfile.flush()
 
     def send_events(self, events: list[str]) -> None:
         """Send some events of a stream; none ends it."""
         data = "".join(f"data: {event}\n\n" for event in events).encode()
-        self.sent += len(data)
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
 
     def hang_up(self) -> None:
         """Close the connection after this exchange, answered or not."""

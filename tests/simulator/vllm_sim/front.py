@@ -48,8 +48,14 @@ class Front:
         counts = self.server.counts
         counts.request(exchange.command, path)
         ticket = self._begin(exchange, path)
-        # What the engine has seen is ended before its answer; so this is for what it never saw.
-        exchange.before_answer = lambda status: counts.end(ticket, REJECTED, status)
+
+        def before_answer(status: int, size: int) -> None:
+            """Whoever has the answer finds it counted."""
+            if not exchange.in_engine:
+                counts.end(ticket, REJECTED, status)
+            self._measure(exchange, path, status, size)
+
+        exchange.before_answer = before_answer
         gone = threading.Event()
         try:
             with exchange.watched(lambda: self._client_gone(gone)):
@@ -58,7 +64,6 @@ class Front:
                 self._dispatch(exchange, path, ticket)
         finally:
             counts.end(ticket, CLIENT_GONE if gone.is_set() else REJECTED, exchange.status)
-            self._measure(exchange, path)
 
     def _without_root(self, path: str) -> str:
         root = self.server.settings.root_path
@@ -89,12 +94,11 @@ class Front:
     def _true_body(self, path: str) -> Callable[[], bytes]:
         return lambda: self.server.metrics().encode() if path == "/metrics" else b'{"object":"list","data":[]}'
 
-    def _measure(self, exchange: Exchange, path: str) -> None:
-        if exchange.status and path not in NOT_MEASURED:
-            handler = path if any(known == path for _, known in self._routes) else "none"
+    def _measure(self, exchange: Exchange, path: str, status: int, size: int) -> None:
+        if path not in NOT_MEASURED:
+            handler = path if any(known == path for _, known in self._routes) or path in GENERATION_PATHS else "none"
             seconds = time.monotonic() - exchange.started_at
-            self.server.http.observe(handler, exchange.command, exchange.status, seconds,
-                                     (len(exchange.content), exchange.sent))
+            self.server.http.observe(handler, exchange.command, status, seconds, (len(exchange.content), size))
 
     # Routes --------------------------------------------------------------------------------------------------
 
@@ -208,6 +212,7 @@ class Front:
         except (BadRequestError, UnknownEngineError) as error:
             exchange.send_json(400, openai.error(release, 400, "BadRequestError", str(error)))
             return
+        exchange.in_engine = True
         with exchange.watched(lambda: self._abort(engine, request)):
             reason = self._follow(exchange, path, model, request)
         # Counted before it is sent: whoever has the answer finds it counted.
@@ -221,6 +226,7 @@ class Front:
         if not request.stream:
             return request.outbox.get()
         try:
+            exchange.before_answer(200, 0)
             exchange.begin_stream()
             while True:
                 tokens, reason = self._next_tokens(request)

@@ -135,11 +135,20 @@ class Listener:
     def _secured(self, sock: socket.socket) -> socket.socket:
         if self._tls is None:
             return sock
-        sock.settimeout(HANDSHAKE_SECONDS)
+        secured = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        secured.settimeout(HANDSHAKE_SECONDS)
         try:
-            secured = self._tls.wrap_socket(sock, server_side=True)
-        except OSError:  # plain HTTP sent to a TLS port gets no answer, only a closed connection
-            sock.close()
+            secured.do_handshake()
+        except OSError:
+            _close_quietly(secured)
             raise
         secured.settimeout(None)
         return secured
+
+
+def _close_quietly(secured: ssl.SSLSocket) -> None:
+    """Close without a reset: plain HTTP sent to a TLS port gets an empty answer from a real server."""
+    secured.setblocking(False)
+    with contextlib.suppress(OSError):
+        socket.socket.recv(secured, BACKLOG * 64)  # what was sent and not understood
+    secured.close()

@@ -117,3 +117,4 @@ class Proxy:
             if not data:
                 return
             exchange.wfile.write(data)
+            exchange.wfile.flush()

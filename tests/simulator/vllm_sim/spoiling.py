@@ -59,6 +59,7 @@ def _drip(exchange: Exchange, fault: Fault, gone: threading.Event, body: Callabl
     _head(exchange, len(whole))
     for place in range(len(whole)):
         exchange.wfile.write(whole[place: place + 1])
+        exchange.wfile.flush()
         if gone.wait(DRIP_SECONDS):
             break
     exchange.hang_up()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
+import json
+
 import pytest
+
 from tests.simulator.running import request
 from tests.simulator.vllm_sim import cli
 from tests.simulator.vllm_sim.engine import Engine, EngineSettings
@@ -71,3 +75,19 @@ def make_server():
     yield make
     for server in servers:
         server.stop()
+
+
+@pytest.fixture
+def open_request():
+    """Send a completion without an end and leave it open; returns its connection."""
+    connections = []
+
+    def open_one(server, **body):
+        connection = http.client.HTTPConnection("127.0.0.1", server.listener.port, timeout=10)
+        connection.request("POST", "/v1/completions", json.dumps({"max_tokens": 1_000_000, **body}))
+        connections.append(connection)
+        return connection
+
+    yield open_one
+    for connection in connections:
+        connection.close()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+
 from tests.simulator.vllm_sim.engine import ENGINE_DIED
 from tests.simulator.vllm_sim.requests import Request
-
 from tests.unit.simulator.waiting import wait_until
 
 LONG = 1_000_000

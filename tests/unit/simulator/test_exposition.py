@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
 from tests.simulator.vllm_sim.exposition import escape, number
 from tests.simulator.vllm_sim.releases import RELEASES
 

@@ -11,9 +11,9 @@ import time
 import urllib.error
 
 import pytest
+
 from tests.unit.simulator.waiting import wait_until
 
-LONG = 1_000_000
 SILENT = 0.2  # seconds after which something that does not answer is taken to be silent
 
 
@@ -24,13 +24,6 @@ def sample(page, name, engine=0):
 
 def running(server):
     return sample(server.get("/metrics")[1], "num_requests_running")
-
-
-def open_request(server, **body):
-    """Send a request and leave it open; returns its connection."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.listener.port, timeout=10)
-    connection.request("POST", "/v1/completions", json.dumps({"max_tokens": LONG, **body}))
-    return connection
 
 
 def is_silent(server, path):
@@ -165,7 +158,7 @@ def test_an_old_release_ignores_the_rank_and_freezes_as_a_whole(make_server):
     assert all(engine["frozen"] for engine in server.server.truth()["engines"])
 
 
-def test_requests_spread_over_engines(make_server):
+def test_requests_spread_over_engines(make_server, open_request):
     server = make_server("--data-parallel-size", "2")
     connections = [open_request(server) for _ in range(4)]
     wait_until(lambda: [engine.open_requests() for engine in server.server.engines] == [2, 2])
@@ -192,7 +185,7 @@ def test_a_frozen_engine_leaves_the_http_side_alone(make_server):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_leaves_ends_its_request(make_server, stream):
+def test_a_client_that_leaves_ends_its_request(make_server, open_request, stream):
     server = make_server()
     connection = open_request(server, stream=stream)
     wait_until(lambda: running(server) == 1)
@@ -312,7 +305,7 @@ def test_completions_can_be_rejected(make_server, status):
     assert (counts["probes"], counts["rejected"], counts["failed_in_flight"]) == (1, 1, 0)
 
 
-def test_a_dead_engine_shows_on_health_and_fails_what_was_open(make_server):
+def test_a_dead_engine_shows_on_health_and_fails_what_was_open(make_server, open_request):
     server = make_server()
     connection = open_request(server)
     wait_until(lambda: running(server) == 1)
@@ -343,7 +336,7 @@ def test_a_restart_begins_at_zero_with_a_new_start_time(make_server):
     assert sample(page, "generation_tokens_total") == 0
 
 
-def test_a_restart_fails_what_was_open_and_cures_what_was_frozen(make_server):
+def test_a_restart_fails_what_was_open_and_cures_what_was_frozen(make_server, open_request):
     server = make_server()
     server.control("freeze")
     connection = open_request(server)
@@ -380,7 +373,7 @@ def test_a_long_prompt_can_be_ordered(make_server):
     assert sample(server.get("/metrics")[1], "iteration_tokens_total_count") == 0
 
 
-def test_a_request_can_bring_its_own_long_prompt(make_server):
+def test_a_request_can_bring_its_own_long_prompt(make_server, open_request):
     server = make_server()
     connection = open_request(server, sim={"prompt_tokens": 4000, "chunk_tokens": 4000, "chunk_seconds": 60})
     wait_until(lambda: server.server.engines[0].truth()["running"] == 1)
@@ -399,7 +392,7 @@ def test_an_unknown_command_is_refused(make_server):
     assert make_server().post("/sim/nonsense")[0] == 404
 
 
-def test_a_hundred_requests_can_be_open_at_once(make_server):
+def test_a_hundred_requests_can_be_open_at_once(make_server, open_request):
     server = make_server()
     connections = [open_request(server, stream=True) for _ in range(120)]
     wait_until(lambda: sample(server.get("/metrics")[1], "num_requests_waiting") == 108)
@@ -410,7 +403,7 @@ def test_a_hundred_requests_can_be_open_at_once(make_server):
     wait_until(lambda: server.counts()["client_gone"] == 120)
 
 
-def test_the_load_endpoint_counts_only_if_asked_to(make_server):
+def test_the_load_endpoint_counts_only_if_asked_to(make_server, open_request):
     for options, load in (([], 0), (["--enable-server-load-tracking"], 1)):
         server = make_server(*options)
         connection = open_request(server)
