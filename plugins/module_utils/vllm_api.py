@@ -115,7 +115,7 @@ def _metrics(read: t.Union[Answer, Failure]) -> t.Dict[str, t.Any]:
     try:
         page = exposition.parse(read.body)
     except exposition.Unparseable as error:
-        return {"failure": "unparseable", "detail": "/metrics: %s" % error}
+        return {"failure": "unparseable", "detail": str(error)}
     return {"page": page, "detail": "" if page.is_vllm else "/metrics has no vllm: series"}
 
 

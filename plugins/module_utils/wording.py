@@ -18,7 +18,7 @@ def message(judgement: Judgement, unit: t.Optional[str] = None) -> str:
     """One sentence for a person. unit: the unit's name, where known."""
     say = _SENTENCES[judgement.verdict, judgement.reason]
     sentence = say(judgement, unit or "the unit")
-    if judgement.restarted_meanwhile:
+    if judgement.restarted_meanwhile and judgement.verdict != "unknown":
         sentence += "; the process was restarted during the check"
     return sentence
 
@@ -162,6 +162,11 @@ def _keeps_restarting(judgement: Judgement, unit: str) -> str:
     return "the process changed at least 3 times within %s" % seconds(judgement.elapsed)
 
 
+def _unauthorized(judgement: Judgement, unit: str) -> str:
+    what = "/metrics is not shown" if judgement.page is None else "%s, but no request is taken" % _gauges(judgement.engines)
+    return "%s without an API key (HTTP 401 or 403); set api_key" % what
+
+
 def _unit_not_found(judgement: Judgement, unit: str) -> str:
     return "there is no unit %s on this host; 'systemctl list-units' shows the right name" % unit
 
@@ -191,7 +196,7 @@ _SENTENCES: t.Dict[t.Tuple[str, str], t.Callable[[Judgement, str], str]] = {
     ("unresponsive", "timeout"): _failing("connections are taken, but nothing is answered"),
     ("unknown", "no_metrics"): _failing("vLLM answers, but exports no metrics of its engine; is --disable-log-stats set"),
     ("unknown", "not_vllm"): _failing("what answers there is not vLLM"),
-    ("unknown", "unauthorized"): _plain("it wants an API key for a one-token request (HTTP 401 or 403): set api_key"),
+    ("unknown", "unauthorized"): _unauthorized,
     ("unknown", "metrics_error"): _failing("/metrics cannot be read"),
     ("unknown", "unparseable"): _failing("/metrics cannot be understood"),
     ("unknown", "behind_proxy"): _plain(
