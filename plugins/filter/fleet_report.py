@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 
-from ..module_utils.verdicts import counts, rank
+from ..module_utils.verdicts import VERDICTS, counts, rank
 from ..plugin_utils.plain import never_templated
 
 DOCUMENTATION = r"""
@@ -93,16 +94,36 @@ def fleet_report(
 def _state(result: Result) -> str:
     if result is not None and result.get("unreachable"):
         return "unreachable"
-    return "checked" if result is not None and "verdict" in result else "check_failed"
+    return "checked" if result is not None and _understood(result) else "check_failed"
+
+
+def _understood(result: t.Mapping[str, t.Any]) -> bool:
+    """Whether this is what the module returns: one host that answers nonsense must not spoil the report of all."""
+    servers = result.get("servers")
+    return isinstance(servers, (list, tuple)) and all(
+        isinstance(server, t.Mapping)
+        and all(key in server for key in ("name", "reason", "healthy", "message", "engines"))
+        and server.get("verdict") in VERDICTS
+        for server in servers
+    )
 
 
 def _rows(host: str, result: Result) -> t.List[Row]:
     if result is None or _state(result) != "checked":
         return [_not_checked(host, result)]
     return [
-        {"host": host, **{key: value for key, value in server.items() if key != "last_sample"}}
+        {"host": host, **{key: _finite(value) for key, value in server.items() if key != "last_sample"}}
         for server in result["servers"]
     ]
+
+
+def _finite(value: t.Any) -> t.Any:
+    """C(value) with None for what is not a number, which JSON has no word for."""
+    if isinstance(value, t.Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _not_checked(host: str, result: Result) -> Row:
