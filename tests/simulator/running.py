@@ -38,7 +38,7 @@ class Simulator:
     """
 
     def __init__(self, python: str = sys.executable, port: int = 0, **options: Any) -> None:
-        self.command = [python, str(PROGRAM), "--port", str(port), *_arguments(options)]
+        self.command = [python, str(PROGRAM), "--port", str(port), "--end-with-stdin", *_arguments(options)]
         self.process: subprocess.Popen | None = None
         self.url = ""
         self.port = 0
@@ -46,7 +46,9 @@ class Simulator:
 
     def start(self) -> Simulator:
         """Start it and wait until it is in its state (with start_delay: until its port is known)."""
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        # The pipe to its standard input closes with this process, however it ends: none is left behind.
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             announced = json.loads(self._first_line())
         except BaseException:
@@ -75,7 +77,7 @@ class Simulator:
         if self.process.poll() is None:
             self.process.kill()
         code = self.process.wait()
-        for stream in (self.process.stdout, self.process.stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream:
                 stream.close()
         return code

@@ -70,6 +70,8 @@ def _add_process_options(group: Any) -> None:
     group.add_argument("--start-delay", type=float, default=0.0, help="seconds until the port opens")
     group.add_argument("--fail-start", action="store_true", help="exit with 1 instead of opening the port")
     group.add_argument("--ignore-sigterm", action="store_true")
+    group.add_argument("--end-with-stdin", action="store_true",
+                       help="end when standard input closes, as it does when whoever started this has ended")
     group.add_argument("--log", default="", metavar="FILE", help="start and end of every request, as JSON lines")
     group.add_argument("--proxy", nargs="+", default=[], metavar="URL",
                        help="be a least-connection proxy over these servers instead")
@@ -122,6 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until ended by a signal or a command; returns an exit code."""
     options = parser().parse_args(arguments)
     stop = _catch_signals(options.ignore_sigterm)
+    if options.end_with_stdin:
+        threading.Thread(target=_wait_for_end_of_stdin, args=(stop,), daemon=True).start()
     try:
         process = build(options)
     except PortTakenError as error:
@@ -160,3 +164,10 @@ def _catch_signals(ignore_sigterm: bool) -> threading.Event:
     signal.signal(signal.SIGINT, lambda *_: stop.set())
     signal.signal(signal.SIGTERM, signal.SIG_IGN if ignore_sigterm else lambda *_: stop.set())
     return stop
+
+
+def _wait_for_end_of_stdin(stop: threading.Event) -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 4096):
+            pass
+    stop.set()

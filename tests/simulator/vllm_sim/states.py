@@ -136,10 +136,10 @@ def _stale(server: Server, load: int) -> None:
 
 
 def _prefill(server: Server, load: int) -> None:
-    """Computes one very long prompt, half a second a chunk, and nothing else."""
+    """Computes one very long prompt, half a second a chunk, and nothing else; for an hour by default."""
     _idle(server, load)
-    tokens = server.settings.engine.block_size * server.settings.engine.blocks
-    server.submit(Request(prompt_tokens=tokens - 1000, max_tokens=1, chunk_tokens=64, chunk_seconds=0.5), 0)
+    block, blocks = server.settings.engine.block_size, server.settings.engine.blocks
+    server.submit(Request(prompt_tokens=block * (blocks - 1), max_tokens=1, chunk_tokens=block, chunk_seconds=0.5), 0)
     _until(lambda: bool(server.engines[0].truth()["running"]))
     _take_steps(server, 1)
 

@@ -43,6 +43,24 @@ def test_one_that_ignores_sigterm_is_ended_all_the_same():
     assert simulator.stop() == -signal.SIGKILL
 
 
+def test_none_is_left_behind_by_a_test_run_that_is_killed():
+    script = ("import time; from tests.simulator.running import Simulator;"
+              "print(Simulator(ignore_sigterm=True).start().pid, flush=True); time.sleep(60)")
+    run = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, cwd=PROGRAM.parents[2])
+    pid = int(run.stdout.readline())
+    run.kill()
+    run.communicate()
+    wait_until(lambda: not exists(pid))
+
+
+def exists(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def test_a_slow_start_refuses_until_the_port_opens():
     with Simulator(start_delay=0.3) as simulator:
         assert refuses(simulator.port)
