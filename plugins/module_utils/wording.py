@@ -163,7 +163,7 @@ def _keeps_restarting(judgement: Judgement, unit: str) -> str:
 
 
 def _unauthorized(judgement: Judgement, unit: str) -> str:
-    what = "/metrics is not shown" if judgement.page is None else "%s, but no request is taken" % _gauges(judgement.engines)
+    what = "nothing is shown" if judgement.page is None else "%s, but no request is taken" % _gauges(judgement.engines)
     return "%s without an API key (HTTP 401 or 403); set api_key" % what
 
 
