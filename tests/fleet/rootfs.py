@@ -26,6 +26,7 @@ PACKAGES = (
     "at",
     "iproute2",
     "procps",
+    "systemd-journal-remote",
     "python3",
     "python3-requests",
     "python3-prometheus-client",
