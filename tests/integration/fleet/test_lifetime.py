@@ -114,7 +114,7 @@ def test_a_failed_boot_leaves_nothing_and_shows_the_console(folder: Path, monkey
     monkeypatch.setattr(rootfs, "ensure", lambda: folder / "no-root-here")
     (folder / "no-root-here" / "etc" / "ssh").mkdir(parents=True)
     (folder / "no-root-here" / "etc" / "ssh" / "ssh_host_ed25519_key.pub").write_text("ssh-ed25519 AAAA")
-    with pytest.raises(FleetError, match="host h1 did not start: .*no-root-here"):
+    with pytest.raises(FleetError, match=r"host h1 did not start: .*no-root-here"):
         fleet.up(folder, ["h1"])
     assert leftovers(seen[0].machine.split("-")[1]) == []
 
