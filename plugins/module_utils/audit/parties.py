@@ -61,7 +61,11 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Party:
-    """Somebody that can restart, start, stop or kill the unit."""
+    """Somebody that can restart, start, stop or kill the unit.
+
+    `every` counts seconds. `active` is False for what is written but switched off. `service` and `command` are what
+    the journal knows it by; a command may hold secrets and is never shown.
+    """
 
     kind: str
     name: str
@@ -74,6 +78,7 @@ class Party:
     active: bool = True
     remark: str = ""
     service: str = ""
+    command: str = ""
 
 
 KINDS = (

@@ -59,7 +59,9 @@ _ASSIGNMENT = re.compile(
 )
 _LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;:\n]*)")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[@*\d]+\])?(?::?-([^}]*))?\})")
-_OWN_FOLDER = re.compile(r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}")
+_OWN_FOLDER = re.compile(
+    r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}"
+)
 _LONGEST_LINE = 4000
 
 Variables = t.Dict[str, t.List[str]]
@@ -139,7 +141,7 @@ def _uncommented(line: str) -> str:
 
 
 def _distinct(hits: t.Sequence[Hit]) -> t.List[Hit]:
-    seen = {}
+    seen: t.Dict[t.Tuple[t.Optional[int], str], Hit] = {}
     for hit in hits:
         seen.setdefault((hit.place.line, hit.action), hit)
     return list(seen.values())
@@ -328,7 +330,8 @@ class _Line:
 
     def _kill(self) -> t.Iterator[Found]:
         """`kill $(pgrep -f vllm)` and its kin: the command and its prey stand in different parts of the line."""
-        if not re.search(r"(?:^|[\s;|&(/])kill(?:\s|$)|os\.kill(?:pg)?\b", self.line) or re.search(r"kill\s+-0\b", self.line):
+        kills = re.search(r"(?:^|[\s;|&(/])kill(?:\s|$)|os\.kill(?:pg)?\b", self.line)
+        if not kills or re.search(r"kill\s+-0\b", self.line):
             return
         meant = " ".join(_filled(self.line, self.variables)[:5])
         finds = re.search(r"pgrep|pidof|MainPID|\.pid\b|lsof|fuser|\bss\s|ps\s+-?[a-z]", meant)
@@ -350,7 +353,9 @@ def _asks_only(words: t.Sequence[str]) -> bool:
     return "-0" in words or ("-s" in words and "0" in words)
 
 
-_NO_SCRIPT = re.compile(r"\A/(?:dev|proc|sys|run|tmp)/|\.(?:log|txt|pid|lock|json|ya?ml|conf|env|service|timer|gz|sock)\Z")
+_NO_SCRIPT = re.compile(
+    r"\A/(?:dev|proc|sys|run|tmp)/|\.(?:log|txt|pid|lock|json|ya?ml|conf|env|service|timer|gz|sock)\Z"
+)
 _SCRIPT_NAME = re.compile(r"[\w.-]+\.(?:sh|bash|py|pl|rb)\Z")
 _FOLDERS = ("/usr/local/bin", "/usr/local/sbin")
 
@@ -396,7 +401,9 @@ def follow(
     found: t.List[t.Tuple[Hit, t.Tuple[Place, ...]]] = []
     first = scan(command, place, target, (), environment)
     found += [(hit, ()) for hit in first.hits]
-    waiting = [(call, arguments, (), 1) for call, arguments in first.calls]
+    waiting: t.List[t.Tuple[str, t.Tuple[str, ...], t.Tuple[Place, ...], int]] = [
+        (call, arguments, (), 1) for call, arguments in first.calls
+    ]
     seen: t.Set[str] = set()
     while waiting:
         path, arguments, way, level = waiting.pop(0)
