@@ -10,6 +10,7 @@ what a server does.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import http.client
@@ -107,19 +108,16 @@ class Endpoint:
         if self.api_key is not None:
             sent["Authorization"] = "Bearer %s" % self.api_key
         try:
-            with requests.Session() as session:
-                session.trust_env = False
+            # An adapter and no session: that would read a redirect's whole body, even where it does not follow it,
+            # and ask the environment for proxies and a .netrc.
+            with contextlib.closing(requests.adapters.HTTPAdapter()) as adapter:
                 if self.verify is False:
                     urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-                response = session.request(
-                    method,
-                    self.url + path,
-                    json=body,
-                    headers=sent,
+                response = adapter.send(
+                    requests.Request(method, self.url + path, json=body, headers=sent).prepare(),
+                    stream=True,
                     timeout=max(0.001, deadline - time.monotonic()),
                     verify=self.verify,
-                    allow_redirects=False,
-                    stream=True,
                 )
                 with response:
                     return Answer(
