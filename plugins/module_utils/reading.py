@@ -14,6 +14,7 @@ import contextlib
 import dataclasses
 import errno
 import http.client
+import io
 import queue
 import socket
 import ssl
@@ -130,20 +131,48 @@ class Endpoint:
 def _read_body(response: "requests.Response", deadline: float) -> bytes:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise _Encoded()
-    parts, size = [], 0
+    original = response.raw._original_response  # pylint: disable=protected-access
+    if original.fp is not None:
+        original.fp = io.BufferedReader(_Bounded(original.fp, deadline))
+    parts = []
     while True:
         # raw.read() and not iter_content(): the latter reads the length of a chunk without any limit.
         part = response.raw.read(_CHUNK, decode_content=False)
         if not part:
             break
-        size += len(part)
-        if size > BODY_LIMIT:
-            raise _TooLarge()
-        if time.monotonic() > deadline:
-            raise socket.timeout()
         parts.append(part)
-    _refuse_short_body(response, size)
-    return b"".join(parts)
+    body = b"".join(parts)
+    _refuse_short_body(response, len(body))
+    return body
+
+
+class _Bounded(io.RawIOBase):
+    """The rest of an answer as it comes off the connection: so many bytes of it, and none after the deadline.
+
+    http.client believes whatever the server says: at a chunk of the length -1 it reads on, all into one piece, until
+    the connection ends, and it skips any number of trailers.
+    """
+
+    def __init__(self, stream: t.Any, deadline: float) -> None:
+        self._stream = stream
+        self._deadline = deadline
+        self._left = BODY_LIMIT
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: t.Any) -> int:
+        size: int = self._stream.readinto1(buffer)
+        self._left -= size
+        if self._left < 0:
+            raise _TooLarge()
+        if time.monotonic() > self._deadline:
+            raise socket.timeout()
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 def _refuse_short_body(response: "requests.Response", size: int) -> None:
