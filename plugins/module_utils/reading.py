@@ -186,6 +186,8 @@ def _failure(error: BaseException) -> Failure:
         known = _known_failure(cause)
         if known is not None:
             return known
+    if isinstance(error, requests.exceptions.SSLError):  # urllib3 1.26 has an error of its own for a wrong name
+        return Failure("tls", "no trusted TLS connection")
     return Failure("malformed", "not an HTTP answer (%s)" % type(error).__name__)
 
 
@@ -205,7 +207,7 @@ _WORDS: t.Tuple[t.Tuple[t.Tuple[t.Type[BaseException], ...], t.Tuple[str, str]],
     ((_Encoded,), ("malformed", "an encoded body that was not asked for")),
     ((ssl.SSLCertVerificationError,), ("tls", "the certificate is not valid for this name or not trusted")),
     ((ssl.SSLError,), ("tls", "the TLS handshake failed")),
-    ((socket.gaierror,), ("name", "no address is known for it")),
+    ((socket.gaierror, UnicodeError), ("name", "no address is known for it")),
     ((socket.timeout, TimeoutError), ("timeout", "no answer in time")),
     ((ConnectionRefusedError,), ("refused", "connection refused")),
     ((http.client.RemoteDisconnected,), ("reset", "the connection was closed without an answer")),
