@@ -43,7 +43,7 @@ def ansible(folder: Path, *arguments: str) -> str:
 
 
 def test_ansible_reaches_every_host(hosts: dict[str, Host], folder: Path) -> None:
-    said = ansible(folder, "all", "-m", "ansible.builtin.ping", "--one-line")
+    said = ansible(folder, "all", "-m", "ansible.builtin.ping")
     assert sorted(line.split()[0] for line in said.splitlines() if "SUCCESS" in line) == ["h1", "h2", "h3"]
 
 
