@@ -29,20 +29,19 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from running import Simulator, SimulatorError  # noqa: E402
+from running import Simulator, SimulatorError
 
 ROOT = Path(__file__).resolve().parents[2]
 INVENTORY = ROOT / "inventory" / "demo"
 PLAYBOOK = ROOT / "playbooks" / "check.yml"
 FIRST_PORT = 28400
-PROXY_PORT = 11
 SICK = ("stuck", "dead", "unresponsive")  # fail the playbook
 AT_THE_SAME_TIME = 4  # simulators being started
 TAKEN = 98  # errno EADDRINUSE
 
 
 class Place(NamedTuple):
-    """One server of the fleet: its port, how it is started (None: not at all), and what is true of it."""
+    """One server of the fleet: its port (from the first), how it is started (None: not), and what is true of it."""
 
     port: int
     options: dict | None
@@ -62,19 +61,18 @@ FLEET = (
     Place(8, None, "dead", "refused"),
     Place(9, {"state": "sleeping"}, "sleeping", "sleep_mode"),
     Place(10, {"state": "paused-keep"}, "paused", "scheduler_paused"),
+    Place(11, {"proxy": (12, 13)}, "serving", "models_listed"),
     Place(12, {"state": "busy"}, "busy", "progress"),
     Place(13, {"state": "queued"}, "busy", "progress"),
 )
-# The proxy is one address with two names in the inventory: as what it is, and taken for a server.
-PROXY_VERDICTS = {"proxy": ("serving", "models_listed"), "backend": ("unknown", "behind_proxy")}
-PORTS = sorted([*(place.port for place in FLEET), PROXY_PORT])
+PORTS = [place.port for place in FLEET]
 
 
 class DemoError(RuntimeError):
     """The demo cannot go on, for a reason that a person can do something about."""
 
 
-def options(arguments: list[str]) -> argparse.Namespace:
+def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--first-port", type=int, default=FIRST_PORT, help="default: %(default)s")
@@ -96,13 +94,18 @@ def check_ports(first_port: int) -> None:
                     "name another range with --first-port.") from error
 
 
+def simulator(place: Place, first_port: int) -> Simulator:
+    """The simulator of a place, not yet started."""
+    options = dict(place.options or {})
+    if "proxy" in options:
+        options["proxy"] = [f"http://127.0.0.1:{first_port + port}" for port in options["proxy"]]
+    return Simulator(port=first_port + place.port, **options)
+
+
 @contextmanager
 def fleet(first_port: int) -> Iterator[dict[int, Simulator]]:
     """All servers, each in its state; they end with the block."""
-    servers = {place.port: Simulator(port=first_port + place.port, **place.options)
-               for place in FLEET if place.options}
-    backends = [f"http://127.0.0.1:{first_port + port}" for port in (12, 13)]
-    servers[PROXY_PORT] = Simulator(port=first_port + PROXY_PORT, proxy=backends)
+    servers = {place.port: simulator(place, first_port) for place in FLEET if place.options}
     with ExitStack() as stack:
         for server in servers.values():
             stack.callback(server.stop)
@@ -124,14 +127,18 @@ def playbook_command(first_port: int, report: Path) -> list[str]:
 def run(command: list[str]) -> int:
     """Run a command from the repository's root; returns its exit code."""
     print("$", " ".join(command), flush=True)
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        return process.wait()
+    except BaseException:  # Ctrl-C or an end from outside: not before the command has ended, too
+        process.terminate()
+        process.wait()
+        raise
 
 
 def expected(row: dict, first_port: int) -> tuple[str, str]:
     """What is true of a row of the report; raises KeyError for a server the demo does not know."""
     port = (urlsplit(row["url"]).port or 0) - first_port
-    if port == PROXY_PORT:
-        return PROXY_VERDICTS[row["kind"]]
     return {place.port: (place.verdict, place.reason) for place in FLEET}[port]
 
 
@@ -147,7 +154,7 @@ def wrong_rows(report: dict, first_port: int) -> list[str]:
         if (row["verdict"], row["reason"]) != truth:
             wrong.append(f"{row['host']} {row['name']}: {row['verdict']} ({row['reason']}), "
                          f"but is {truth[0]} ({truth[1]})")
-    missing = len(FLEET) + len(PROXY_VERDICTS) - len(report["servers"])
+    missing = len(FLEET) - len(report["servers"])
     return wrong + ([f"{missing} servers are missing in the report"] if missing else [])
 
 
@@ -185,7 +192,7 @@ def unneeded_requests(servers: dict[int, Simulator]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the demo; returns an exit code."""
-    chosen = options(sys.argv[1:] if arguments is None else arguments)
+    chosen = parse(sys.argv[1:] if arguments is None else arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers are ended then, too
     began = time.monotonic()
     try:

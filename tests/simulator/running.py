@@ -19,6 +19,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,8 @@ class Simulator:
         """What is really the case inside."""
         return self._json("/sim/state")
 
-    def until(self, condition, seconds: float = 10, what: str = "the condition") -> None:
+    def until(self, condition: Callable[[Simulator], bool], seconds: float = 10,
+              what: str = "the condition") -> None:
         """Wait until condition(self) is true."""
         deadline = time.monotonic() + seconds
         while not condition(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run a simulated vLLM server: ``python3 vllm_simulator.py --port 8000``.  README.md has the options."""
+"""Run a simulated vLLM server: ``python3 vllm_simulator.py --port 8000``.  README.md has all options and commands."""
 
 import os
 import sys

@@ -5,7 +5,7 @@ Read off the metrics pages of real servers (CPU builds).  Order matters: pages l
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .releases import RELEASES, Release
 
@@ -46,15 +46,15 @@ class Series(NamedTuple):
         return release.since(self.since) and RELEASES.index(self.until) >= release.rank
 
 
-def _counter(name: str, text: str, **more) -> Series:
+def _counter(name: str, text: str, **more: Any) -> Series:
     return Series(name, "counter", text, **more)
 
 
-def _gauge(name: str, text: str, **more) -> Series:
+def _gauge(name: str, text: str, **more: Any) -> Series:
     return Series(name, "gauge", text, **more)
 
 
-def _histogram(name: str, text: str, buckets: tuple, **more) -> Series:
+def _histogram(name: str, text: str, buckets: tuple, **more: Any) -> Series:
     return Series(name, "histogram", text, buckets=buckets, **more)
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from .releases import Release
 from .requests import Request, report_end, report_first_token, report_next_token
@@ -135,7 +136,7 @@ class Engine(threading.Thread):
         """How many requests it owes an answer."""
         return len(self._open)
 
-    def _set(self, **values) -> None:
+    def _set(self, **values: Any) -> None:
         with self.changed:
             for name, value in values.items():
                 setattr(self, name, value)

@@ -66,7 +66,7 @@ class Exchange(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True
 
-    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = _answer  # noqa: N815
+    do_GET = do_POST = do_HEAD = do_PUT = do_DELETE = do_OPTIONS = do_PATCH = _answer
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the counts and the request log tell what happened."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .catalogue import HTTP_COARSE, HTTP_FINE, Series, cache_config, series_of
@@ -151,7 +152,7 @@ class Page:
         return [(prefix, lambda: engine.numbers[series.name, value])]
 
     def _histogram(self, name: str, pairs: dict, histogram: Histogram) -> list:
-        def up_to(place: int):
+        def up_to(place: int) -> Callable[[], int]:
             return lambda: sum(histogram.hits[:place])
 
         bounds = [number(bound) for bound in histogram.buckets] + ["+Inf"]

@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import socket
 import threading
+from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from .counts import CLIENT_GONE, COMPLETION_PATHS, FAILED, FINISHED, GENERATION_PATHS
@@ -71,7 +72,7 @@ class Proxy:
         return self.counts.begin(exchange.route, body)
 
     @contextlib.contextmanager
-    def _chosen(self):
+    def _chosen(self) -> Iterator[Backend]:
         with self._lock:
             backend = min(self.backends, key=lambda each: (each.open, each.last_turn))
             backend.open += 1
