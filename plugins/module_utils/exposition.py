@@ -9,7 +9,6 @@ The names of the series are those of vLLM 0.8.5 (V0) to 0.32.0, read off running
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 import traceback
 import types
@@ -24,7 +23,7 @@ except ImportError:
 # Counters that only a working engine can raise.
 _COUNTER = (
     r"iteration_tokens_total_count|generation_tokens_total|prompt_tokens_total|num_preemptions_total"
-    r"|request_success_total|spec_decode_\w+_total|estimated_\w+_per_gpu_total"
+    r"|request_success_total|spec_decode_\w{1,60}_total|estimated_\w{1,60}_per_gpu_total"
 )
 _KV_USAGE = r"kv_cache_usage_perc|gpu_cache_usage_perc"
 _GAUGE = r"num_requests_running|num_requests_waiting|engine_sleep_state|" + _KV_USAGE
@@ -37,7 +36,13 @@ _VLLM_LINE = re.compile(rb"^vllm:", re.MULTILINE)
 _IS_COUNTER = re.compile(_COUNTER).fullmatch
 _IS_KV_USAGE = re.compile(_KV_USAGE).fullmatch
 
+MOST_LINES = 50_000
+"""So many lines go to the parser at most; a server with 256 engines has some 6,000 that count."""
+
 _ONLY_ENGINE = "0"  # releases without the label `engine` have one engine
+# The label goes into messages and into the header of a probe: only what can do no harm there.
+_IS_ENGINE_LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,40}").fullmatch
+_TOO_MUCH = 1e30  # a GPU's floating point operations of ten years are 1e25; sums beyond this may get infinite
 _MODEL_NAME_LENGTH = 200
 _MODEL_NAMES = 20
 
@@ -89,13 +94,15 @@ def parse(body: bytes) -> Page:
     building: t.Dict[str, _Building] = {}
     start_time, models = None, {}
     for name, labels, value in _samples(body):
-        if not math.isfinite(value):
-            continue  # NaN differs from itself and would pass for a sign of life
+        if not abs(value) < _TOO_MUCH:
+            continue  # so is NaN, which differs from itself and would pass for a sign of life
         if name == "process_start_time_seconds":
             start_time = value
             continue
-        engine = building.setdefault(labels.get("engine", _ONLY_ENGINE), _Building())
-        engine.add(name[len("vllm:") :], labels, value)
+        label = labels.get("engine", _ONLY_ENGINE)
+        if not _IS_ENGINE_LABEL(label):
+            raise Unparseable("a strange label `engine`")
+        building.setdefault(label, _Building()).add(name[len("vllm:") :], labels, value)
         if "model_name" in labels:
             models.setdefault(labels["model_name"][:_MODEL_NAME_LENGTH])
     if is_vllm and not building:
@@ -105,7 +112,10 @@ def parse(body: bytes) -> Page:
 
 
 def _samples(body: bytes) -> t.Iterator[t.Tuple[str, t.Mapping[str, str], float]]:
-    kept = b"".join(line.rstrip(b"\r") + b"\n" for line in _KEPT_LINE.findall(body))
+    lines = _KEPT_LINE.findall(body)
+    if len(lines) > MOST_LINES:
+        raise Unparseable("more series than any server has")
+    kept = b"".join(line.rstrip(b"\r") + b"\n" for line in lines)
     try:
         families = list(text_string_to_metric_families(kept.decode("utf-8")))
     except (ValueError, LookupError, AttributeError, TypeError) as error:  # the parser knows no error of its own
