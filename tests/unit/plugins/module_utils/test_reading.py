@@ -12,6 +12,7 @@ import threading
 import pytest
 from ansible_collections.fleetcheck.vllm.plugins.module_utils import reading
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.reading import Answer, Endpoint, Failure
+
 from tests.unit.plugins.module_utils import hostile
 from tests.unit.plugins.module_utils.hostile import CHUNKED, OK, answers, drips, pours, resets, says
 
