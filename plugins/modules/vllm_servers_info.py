@@ -164,7 +164,8 @@ found:
       type: str
       sample: command line
     listening:
-      description: Whether the server was seen to listen (in a container, on its port inside); V(null) where sockets could not be read.
+      description: Whether the server was seen to listen (in a container, on its port inside); V(null) where sockets could not
+        be read.
       returned: always
       type: bool
       sample: true

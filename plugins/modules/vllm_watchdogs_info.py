@@ -47,10 +47,13 @@ options:
         type: str
         required: true
       scope:
-        description: Whether it is a unit of the system or of the user that the module runs as.
+        description: Whether it is a unit of the system or of a user.
         type: str
         choices: [system, user]
         default: system
+      user:
+        description: Whose unit it is, with O(units[].scope=user). If not given, the user's that the module runs as.
+        type: str
       port:
         description: The port its server listens on, to tell a C(fuser -k 8000/tcp) that is meant for it.
         type: int
@@ -319,6 +322,7 @@ ARGUMENTS = {
         "options": {
             "unit": {"type": "str", "required": True},
             "scope": {"type": "str", "choices": ["system", "user"], "default": "system"},
+            "user": {"type": "str"},
             "port": {"type": "int"},
         },
     },
@@ -332,7 +336,10 @@ def main() -> None:
     module = AnsibleModule(argument_spec=ARGUMENTS, supports_check_mode=True)
     if not 1 <= module.params["days"] <= 3650:
         module.fail_json(msg="days must be between 1 and 3650")
-    asked, notes = examination.now_asked(module.params["units"])
+    try:
+        asked, notes = examination.now_asked(module.params["units"])
+    except ValueError as error:
+        module.fail_json(msg=str(error))
     look = examination.Examination(module.params["days"], module.params["loading_time"])
     units = [look.unit(one) for one in asked]
     notes = [shown(note) for note in notes + look.notes]

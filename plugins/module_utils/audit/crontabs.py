@@ -30,8 +30,8 @@ class Entry:
 
 def entries(text: str, with_user: bool) -> t.Iterator[Entry]:
     """The jobs of a crontab. Those in /etc name a user between the time and the command."""
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.strip()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
         if not line or line.startswith("#") or re.match(r"[A-Za-z_]\w*\s*=", line):
             continue
         count = 1 if line.startswith("@") else 5

@@ -47,9 +47,7 @@ class Diary:
             tuple(zip(restarts, self._askers(restarts, target, parties))), self.days, self.loading_time, begins
         )
 
-    def _askers(
-        self, restarts: t.Sequence[journal.Restart], target: Target, parties: t.Sequence[Party]
-    ) -> t.List[journal.Asker]:
+    def _askers(self, restarts: t.Sequence[journal.Restart], target: Target, parties: t.Sequence[Party]) -> t.List[journal.Asker]:
         deadline = time.monotonic() + BUDGET
         found: t.List[journal.Asker] = []
         for number, restart in enumerate(reversed(restarts)):

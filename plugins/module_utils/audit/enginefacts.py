@@ -56,9 +56,7 @@ def _inspected(engine: str, row: t.Dict[str, t.Any]) -> Inspected:
         policy=str(_dict(host.get("RestartPolicy")).get("Name") or "no"),
         has_health_check=bool(test) and test != ["NONE"],
         on_unhealthy=str(config.get("HealthcheckOnFailureAction") or "none"),
-        labels=tuple(
-            str(name) for name, value in _dict(config.get("Labels")).items() if str(value).lower() in ("true", "1")
-        ),
+        labels=tuple(str(name) for name, value in _dict(config.get("Labels")).items() if str(value).lower() in ("true", "1")),
         heals=_heals(image, config.get("Env")),
     )
 
@@ -89,9 +87,7 @@ def parties(names: t.Sequence[str], known: t.Sequence[Inspected]) -> t.List[Part
             when = "when the container ends" + (" with an error" if one.policy == "on-failure" else "")
             found.append(Party("container", f"{one.engine} ({one.policy})", "restart", place, when=when))
         if one.has_health_check and one.on_unhealthy in ("restart", "kill", "stop"):
-            found.append(
-                Party("container", f"{one.engine} health check", one.on_unhealthy, place, when="when it is unhealthy")
-            )
+            found.append(Party("container", f"{one.engine} health check", one.on_unhealthy, place, when="when it is unhealthy"))
         found += _healers(one, known)
     return found
 
@@ -102,9 +98,7 @@ def _healers(one: Inspected, known: t.Sequence[Inspected]) -> t.Iterator[Party]:
             continue
         if healer.heals == "all" or healer.heals in one.labels:
             place = Place(f"{one.engine} inspect {shown(healer.name)}", None, f"looks for {shown(healer.heals)}")
-            yield Party(
-                "autoheal", shown(healer.name), "restart", (place,), when="when it is unhealthy", active=healer.running
-            )
+            yield Party("autoheal", shown(healer.name), "restart", (place,), when="when it is unhealthy", active=healer.running)
 
 
 def written_in_unit(container: containers.Container, files: t.Mapping[str, str]) -> t.List[Party]:

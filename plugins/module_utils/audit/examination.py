@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pwd
 import typing as t
 
 from .. import bounded
 from ..discovery import containers, finding, survey, units
 from ..redacting import shown
-from . import crontabs, diary, enginefacts, findings, journal, library, matching, unitfacts
+from . import crontabs, diary, enginefacts, findings, library, matching, unitfacts
 from .parties import Party, Target, ordered
 
 _CRON = ("cron.service", "crond.service", "cronie.service", "anacron.service", "fcron.service")
@@ -171,9 +172,7 @@ class Examination:
         for source in self.library.supervisord(self._runs(_SUPERVISORD) or inside):
             yield from matching.from_supervisord(context, source, inside)
 
-    def _containers(
-        self, target: Target, properties: units.Properties, files: t.Mapping[str, str]
-    ) -> t.Iterator[Party]:
+    def _containers(self, target: Target, properties: units.Properties, files: t.Mapping[str, str]) -> t.Iterator[Party]:
         started = [containers.recognise(units.command(value)) for value in properties.get("ExecStart", ())]
         for container in filter(None, started):
             written = enginefacts.written_in_unit(container, files)
@@ -219,9 +218,7 @@ class Examination:
             "parties": [findings.party_data(party) for party in found],
             "count": sum(party.active for party in found),
             "own": unitfacts.own_settings(properties),
-            "restarts": [
-                findings.restart_data(restart, asker, history.loading_time) for restart, asker in history.restarts
-            ],
+            "restarts": [findings.restart_data(restart, asker, history.loading_time) for restart, asker in history.restarts],
             "restart_count": None if history.why_not else len(history.restarts),
             "close_count": None if history.why_not else history.close,
             "journal_begins": None if history.begins is None else findings.moment(history.begins),
@@ -232,18 +229,28 @@ class Examination:
 
 
 def now_asked(options: t.Optional[t.Sequence[t.Mapping[str, t.Any]]]) -> t.Tuple[t.List[Asked], t.List[str]]:
-    """The units of the module's option, or those that are found."""
+    """The units of the module's option, or those that are found. Raises ValueError for a user that is not known."""
     if options is None:
         return discovered()
-    own = os.geteuid()
     return [
-        Asked(
-            option["unit"],
-            None if option["scope"] == "system" else own,
-            tuple(port for port in (option.get("port"),) if port),
-        )
-        for option in options
+        Asked(option["unit"], _owner(option), tuple(port for port in (option.get("port"),) if port)) for option in options
     ], []
 
 
-__all__ = ["Asked", "Examination", "discovered", "journal", "now_asked"]
+def _owner(option: t.Mapping[str, t.Any]) -> t.Optional[int]:
+    if option["scope"] == "system":
+        return None
+    user = option.get("user")
+    if not user:
+        return os.geteuid()
+    answer = bounded.within(bounded.FILE_TIMEOUT, user, lambda: _number(user))
+    if not isinstance(answer, int):
+        raise ValueError(f"this host knows no user {shown(str(user), 60)}")
+    return answer
+
+
+def _number(user: str) -> t.Optional[int]:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None

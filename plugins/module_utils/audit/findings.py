@@ -14,9 +14,11 @@ from . import schedules
 from .journal import Asker, Restart
 from .parties import Party, Place
 
+# As people say it, whatever the locale of the host.
 MONTHS = (
-    "January February March April May June July August September October November December".split()  # as people say it
-)
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 _PLAIN = {
     "timer": "timer",
     "cron": "cron",
@@ -75,7 +77,7 @@ def _groups(active: t.Sequence[Party]) -> t.Iterator[str]:
         of_kind = [party for party in active if party.kind == kind]
         spans = [party.every for party in of_kind if party.every]
         if kind in ("timer", "cron") and len(spans) == len(of_kind):
-            name = (kind if kind == "cron" else schedules.number(len(of_kind), kind).split(" ", 1)[1])
+            name = kind if kind == "cron" else schedules.number(len(of_kind), kind).split(" ", 1)[1]
             yield f"{name} {schedules.say_every(spans)}"
         elif kind in ("watchdog", "lifetime"):
             yield f"{_PLAIN[kind]} after {schedules.say(spans[0])}" if spans else _PLAIN[kind]

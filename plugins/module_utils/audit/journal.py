@@ -142,23 +142,23 @@ def restarts(life: t.Sequence[Entry]) -> t.List[Restart]:
     """The restarts in the life of one unit. Its first start after the host booted is none."""
     found: t.List[Restart] = []
     last: t.Optional[Entry] = None
-    result, scheduled, began, down = "", False, 0.0, False
+    result, scheduled, began = "", False, None  # type: str, bool, t.Optional[float]
     seen: t.Set[str] = set()
     boot = ""
     for entry in life:
         if entry.boot != boot:
-            boot, last, result, scheduled, began, down = entry.boot, None, "", False, 0.0, False
+            boot, last, result, scheduled, began = entry.boot, None, "", False, None
         if entry.message_id in (STOPPING, EXITED, STOPPED, SUCCEEDED, FAILED):
-            began, down = began or entry.at, True
+            began = entry.at if began is None else began
             result = entry.result or ("success" if entry.message_id == SUCCEEDED else result)
         elif entry.message_id == SCHEDULED:
             scheduled = True
         elif entry.message_id in (STARTING, STARTED) and (entry.invocation or str(entry.at)) not in seen:
             seen.add(entry.invocation or str(entry.at))
-            if last is not None or down:
+            if last is not None or began is not None:
                 after = entry.at - last.at if last else None
-                found.append(Restart(entry.at, began or entry.at, after, result, scheduled))
-            last, result, scheduled, began, down = entry, "", False, 0.0, False
+                found.append(Restart(entry.at, entry.at if began is None else began, after, result, scheduled))
+            last, result, scheduled, began = entry, "", False, None
     return found
 
 
@@ -183,9 +183,7 @@ Look = t.Optional[Asker]
 class _Scene:
     """What the journal holds around one restart, the nearest first."""
 
-    def __init__(
-        self, restart: Restart, around: t.Sequence[Entry], target: Target, parties: t.Sequence[Party]
-    ) -> None:
+    def __init__(self, restart: Restart, around: t.Sequence[Entry], target: Target, parties: t.Sequence[Party]) -> None:
         self.restart = restart
         self.around = sorted(around, key=lambda entry: abs(entry.at - restart.began))
         self.target = target
@@ -264,9 +262,9 @@ class _Scene:
         """A unit that takes this one along went down in the same moment."""
         for entry in self.around:
             setting = self.target.setting_towards(entry.unit) if entry.unit else None
-            if setting and entry.message_id in (STOPPING, STOPPED, FAILED, EXITED):
-                if self.restart.began - _AT_ONCE <= entry.at <= self.restart.at + _SLACK:
-                    return Asker("dependency", f"{entry.unit} ({setting})", True)
+            went_down = entry.message_id in (STOPPING, STOPPED, FAILED, EXITED)
+            if setting and went_down and self.restart.began - _AT_ONCE <= entry.at <= self.restart.at + _SLACK:
+                return Asker("dependency", f"{entry.unit} ({setting})", True)
         return None
 
     def monit(self) -> Look:

@@ -134,9 +134,7 @@ class Library:
         """The files of logrotate, which run commands after a rotation."""
         yield from self._configuration(_LOGROTATE, True, "")
 
-    def _configuration(
-        self, where: t.Tuple[t.Tuple[str, ...], t.Tuple[str, ...]], active: bool, why: str
-    ) -> t.Iterator[Source]:
+    def _configuration(self, where: t.Tuple[t.Tuple[str, ...], t.Tuple[str, ...]], active: bool, why: str) -> t.Iterator[Source]:
         paths, folders = where
         for path in paths:
             text = self._text(path)

@@ -181,9 +181,7 @@ def from_monit(context: Context, source: Source) -> t.Iterator[Party]:
     """The checks of one monit file."""
     for block in supervisors.monit(source.text):
         hits = [
-            _at_line(one, source.path, line)
-            for line, command in block.commands
-            for one in context.follow(command, source.path)
+            _at_line(one, source.path, line) for line, command in block.commands for one in context.follow(command, source.path)
         ]
         base = Party(
             "monit", shown(block.name), "", when="when its check fails", active=source.active and block.reacts,
@@ -208,9 +206,7 @@ def from_supervisord(context: Context, source: Source, is_the_unit: bool) -> t.I
             yield dataclasses.replace(base, action="restart", places=(place,), active=source.active and block.reacts)
             continue
         hits = [
-            _at_line(one, source.path, line)
-            for line, command in block.commands
-            for one in context.follow(command, source.path)
+            _at_line(one, source.path, line) for line, command in block.commands for one in context.follow(command, source.path)
         ]
         found = party(context, dataclasses.replace(base, when="while its program runs"), hits)
         if found:

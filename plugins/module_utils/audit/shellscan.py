@@ -59,9 +59,7 @@ _ASSIGNMENT = re.compile(
 )
 _LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;:\n]*)")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[@*\d]+\])?(?::?-([^}]*))?\})")
-_OWN_FOLDER = re.compile(
-    r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}"
-)
+_OWN_FOLDER = re.compile(r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}")
 _LONGEST_LINE = 4000
 
 Variables = t.Dict[str, t.List[str]]
@@ -100,8 +98,8 @@ def scan(
     names_it = target.stem in text or any(target.stem in word for word in arguments)
     hits: t.List[Hit] = []
     calls: t.List[t.Tuple[str, t.Tuple[str, ...]]] = []
-    for number, line in lines(text):
-        line = _OWN_FOLDER.sub(os.path.dirname(path), line)
+    for number, raw in lines(text):
+        line = _OWN_FOLDER.sub(lambda _match: os.path.dirname(path), raw)
         _learn(line, variables)
         reader = _Line(line, target, variables, names_it)
         for action, said, certain, remote, unit in reader.restarts():
@@ -113,8 +111,8 @@ def scan(
 def lines(text: str) -> t.Iterator[t.Tuple[int, str]]:
     """The lines with their numbers, without comments; a backslash at the end joins two."""
     start, parts = 0, []  # type: int, t.List[str]
-    for number, line in enumerate(text.split("\n"), 1):
-        line = line.rstrip("\r")
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.rstrip("\r")
         if not parts:
             start = number
         if line.endswith("\\") and len(parts) < 200:
@@ -152,9 +150,7 @@ def _learn(line: str, variables: Variables) -> None:
         value = match.group(2)
         values = value.strip("()[]").split(",") if value[:1] in "([" else [value]
         words = [word for part in values for word in part.split()] if value[:1] in "([" else values
-        variables[match.group(1)] = [
-            filled for word in words for filled in _filled(word.strip("\"'"), variables)
-        ][:50]
+        variables[match.group(1)] = [filled for word in words for filled in _filled(word.strip("\"'"), variables)][:50]
     for match in _LOOP.finditer(line):
         words = _words(match.group(2))
         # In Python a variable stands there without a sign: for unit in UNITS
@@ -324,9 +320,12 @@ class _Line:
                     yield "kill", " ".join([_base(word), *rest]), True, False, self.target.unit
                 elif re.search(r"(?:^|\s)python[\d.]*(?:\s|$)", pattern):
                     yield "kill", " ".join([_base(word), *rest]), False, False, self.target.unit
-            if _base(word) == "fuser" and any(re.fullmatch(r"-\w*k\w*|--kill", other) for other in rest):
-                if any(re.match(rf"{port}(?:/tcp)?\Z", other) for other in rest for port in self.target.ports):
-                    yield "kill", " ".join([_base(word), *rest]), True, False, self.target.unit
+            if _base(word) == "fuser" and self._fuser_kills(rest):
+                yield "kill", " ".join([_base(word), *rest]), True, False, self.target.unit
+
+    def _fuser_kills(self, words: t.Sequence[str]) -> bool:
+        kills = any(re.fullmatch(r"-\w*k\w*|--kill", word) for word in words)
+        return kills and any(re.match(rf"{port}(?:/tcp)?\Z", word) for word in words for port in self.target.ports)
 
     def _kill(self) -> t.Iterator[Found]:
         """`kill $(pgrep -f vllm)` and its kin: the command and its prey stand in different parts of the line."""
@@ -353,9 +352,7 @@ def _asks_only(words: t.Sequence[str]) -> bool:
     return "-0" in words or ("-s" in words and "0" in words)
 
 
-_NO_SCRIPT = re.compile(
-    r"\A/(?:dev|proc|sys|run|tmp)/|\.(?:log|txt|pid|lock|json|ya?ml|conf|env|service|timer|gz|sock)\Z"
-)
+_NO_SCRIPT = re.compile(r"\A/(?:dev|proc|sys|run|tmp)/|\.(?:log|txt|pid|lock|json|ya?ml|conf|env|service|timer|gz|sock)\Z")
 _SCRIPT_NAME = re.compile(r"[\w.-]+\.(?:sh|bash|py|pl|rb)\Z")
 _FOLDERS = ("/usr/local/bin", "/usr/local/sbin")
 
@@ -364,8 +361,8 @@ def _calls(line: str, path: str, variables: Variables) -> t.Iterator[t.Tuple[str
     """The files that a line may run, with the words that follow each."""
     for segment in _SEPARATORS.split(line):
         words = [filled for word in _words(segment) for filled in _filled(word, variables)[:1]]
-        for index, word in enumerate(words):
-            word = word.split("=")[-1] if word.startswith("Exec") else word
+        for index, raw in enumerate(words):
+            word = raw.split("=")[-1] if raw.startswith("Exec") else raw
             following = tuple(words[index + 1 : index + 9])
             for candidate in _paths(word, os.path.dirname(path)):
                 yield candidate, following

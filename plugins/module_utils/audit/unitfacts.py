@@ -114,9 +114,7 @@ def takes_along(properties: units.Properties) -> t.Tuple[t.Tuple[str, str], ...]
     return tuple((name, link.shown_as) for link in _LINKS if link.takes_along for name in _others(properties, link))
 
 
-def dependencies(
-    properties: units.Properties, files: Files, files_by_unit: t.Mapping[str, t.Sequence[str]]
-) -> t.List[Party]:
+def dependencies(properties: units.Properties, files: Files, files_by_unit: t.Mapping[str, t.Sequence[str]]) -> t.List[Party]:
     """The units that take this one along. Several settings towards the same unit are one party."""
     found: t.Dict[str, Party] = {}
     for link in _LINKS:
@@ -138,9 +136,7 @@ def _others(properties: units.Properties, link: _Link) -> t.List[str]:
     return names
 
 
-def written(
-    setting: str, paths: t.Sequence[str], files: Files, naming: t.Optional[str] = None
-) -> t.Iterator[Place]:
+def written(setting: str, paths: t.Sequence[str], files: Files, naming: t.Optional[str] = None) -> t.Iterator[Place]:
     """Where a setting is written in unit files; with `naming` only where it names that unit."""
     for path in paths:
         for number, line in enumerate(files.get(path, "").split("\n"), 1):

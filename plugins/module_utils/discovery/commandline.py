@@ -105,7 +105,7 @@ def _python_program(interpreter: str, rest: t.List[str]) -> t.Optional[Command]:
         flag = rest.pop(0)
         if flag == "-m" or (not flag.startswith("--") and flag.endswith("m") and len(flag) <= 4):
             return _module(interpreter, rest)
-        if flag == "-c" or flag == "--":
+        if flag in ("-c", "--"):
             return None
         if flag in _PYTHON_FLAGS_WITH_VALUE and rest:
             rest.pop(0)
@@ -126,9 +126,7 @@ def _module(interpreter: str, rest: t.List[str]) -> t.Optional[Command]:
     return _after_serve(rest[1:], interpreter, None)
 
 
-def _after_serve(
-    rest: t.Sequence[str], interpreter: t.Optional[str], script: t.Optional[str]
-) -> t.Optional[Command]:
+def _after_serve(rest: t.Sequence[str], interpreter: t.Optional[str], script: t.Optional[str]) -> t.Optional[Command]:
     if not rest or rest[0] != "serve":
         return None
     return Command(tuple(rest[1:]), interpreter, script)

@@ -14,11 +14,16 @@ from . import commandline
 
 # Options of `run` that stand alone. Every other one takes the next word, so a new one that stands alone
 # would hide the image; then the image is looked for by its name.
+# fmt: off
 _ALONE = frozenset(
-    "-d --detach -i --interactive -t --tty -it -ti -itd -P --publish-all --rm --replace --privileged --init "
-    "--read-only --no-healthcheck --no-hosts --no-hostname --oom-kill-disable --disable-content-trust --tls-verify "
-    "--sig-proxy --quiet -q --systemd --env-host --http-proxy --rmi --help".split()
+    (
+        "-d", "--detach", "-i", "--interactive", "-t", "--tty", "-it", "-ti", "-itd", "-P", "--publish-all", "--rm",
+        "--replace", "--privileged", "--init", "--read-only", "--no-healthcheck", "--no-hosts", "--no-hostname",
+        "--oom-kill-disable", "--disable-content-trust", "--tls-verify", "--sig-proxy", "--quiet", "-q", "--systemd",
+        "--env-host", "--http-proxy", "--rmi", "--help",
+    )
 )
+# fmt: on
 _IMAGE = re.compile(r"vllm", re.IGNORECASE)
 
 

@@ -186,9 +186,7 @@ def _in_container(
             yield one
 
 
-def _host_port(
-    one: Found, published: t.Sequence[containers.Published], host_network: bool, whose: str
-) -> None:
+def _host_port(one: Found, published: t.Sequence[containers.Published], host_network: bool, whose: str) -> None:
     """Turn the port inside a container into the one outside."""
     if host_network:
         return
@@ -204,9 +202,7 @@ def _host_port(
     one.notes.append(f"port {inside} inside the container is not published on a port of the host that can be known")
 
 
-def _from_process(
-    candidate: Candidate, service: t.Optional[units.Service], host: Host
-) -> t.Iterator[Found]:
+def _from_process(candidate: Candidate, service: t.Optional[units.Service], host: Host) -> t.Iterator[Found]:
     evidence = host.evidence.get(candidate.process.pid, Evidence())
     serving = commandline.read_arguments(candidate.command.arguments)
     configured = commandline.Serving()
@@ -231,17 +227,13 @@ def _from_unit(service: units.Service, host: Host) -> t.Iterator[Found]:
     for argv in service.commands:
         command = commandline.recognise_within(units.expanded(argv, environment))
         if command is None and not service.running:
-            command = next(
-                (found for word in argv[:2] for found in scripts.servers(host.scripts.get(word, ""))), None
-            )
+            command = next((found for word in argv[:2] for found in scripts.servers(host.scripts.get(word, ""))), None)
         if command is None:
             continue
         serving = commandline.read_arguments(command.arguments)
         configured = commandline.read_configuration(host.configurations.get(serving.config or "", ""))
         key = "VLLM_API_KEY" in environment
-        evidence = Evidence(
-            variables=frozenset(environment) if key else None, interpreter=command.interpreter
-        )
+        evidence = Evidence(variables=frozenset(environment) if key else None, interpreter=command.interpreter)
         for one in _endpoints(service, None, None, commandline.over(serving, configured), evidence):
             if not service.running and not service.wanted:
                 one.usable = False

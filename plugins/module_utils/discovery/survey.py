@@ -61,9 +61,7 @@ class Survey:
                 found.append(process)
         if blocked:
             more = f" and {len(blocked) - _MOST_NOTES} more" if len(blocked) > _MOST_NOTES else ""
-            self.notes.append(
-                "the command line of these processes could not be read: " + ", ".join(blocked[:_MOST_NOTES]) + more
-            )
+            self.notes.append("the command line of these processes could not be read: " + ", ".join(blocked[:_MOST_NOTES]) + more)
         return found
 
     def _services(self) -> t.List[units.Service]:
@@ -83,9 +81,7 @@ class Survey:
 
     def _note_hidden(self) -> None:
         mounts = bounded.read_file("/proc/self/mountinfo")
-        hidden = isinstance(mounts, bounded.Text) and re.search(
-            r" /proc .*hidepid=(?:1|2|invisible|noaccess)", mounts.text
-        )
+        hidden = isinstance(mounts, bounded.Text) and re.search(r" /proc .*hidepid=(?:1|2|invisible|noaccess)", mounts.text)
         if self.uid != 0 and hidden:
             self.notes.append("/proc is mounted with hidepid: processes of other users cannot be seen without root")
 
@@ -138,10 +134,7 @@ class Survey:
                 inodes.add(inode)
         tables = [bounded.read_file(f"/proc/{candidate.process.pid}/net/{name}", 4 << 20) for name in ("tcp", "tcp6")]
         listeners = [
-            listener
-            for table in tables
-            if isinstance(table, bounded.Text)
-            for listener in processes.listeners(table.text)
+            listener for table in tables if isinstance(table, bounded.Text) for listener in processes.listeners(table.text)
         ]
         return tuple(listener for listener in listeners if listener.inode in inodes)
 

@@ -45,9 +45,7 @@ class Service:
         return self.active_state == "failed" or self.unit_file_state in ("enabled", "enabled-runtime", "generated")
 
 
-SHOWN = (
-    "Id,LoadState,ActiveState,UnitFileState,MainPID,ExecStart,Environment,EnvironmentFiles,FragmentPath,SourcePath"
-)
+SHOWN = "Id,LoadState,ActiveState,UnitFileState,MainPID,ExecStart,Environment,EnvironmentFiles,FragmentPath,SourcePath"
 """The properties that services() needs."""
 
 

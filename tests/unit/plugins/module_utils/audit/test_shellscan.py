@@ -38,7 +38,7 @@ def actions(text, target=VLLM, **more):
         ("/usr/sbin/service vllm stop", "stop"),
         ("/etc/init.d/vllm restart", "restart"),
         ("invoke-rc.d vllm restart", "restart"),
-        ("busctl call org.freedesktop.systemd1 /o/s org.freedesktop.systemd1.Manager RestartUnit ss vllm.service replace", "restart"),
+        ("busctl call org.freedesktop.systemd1 /o/s o.f.s1.Manager RestartUnit ss vllm.service replace", "restart"),
         ("gdbus call -m org.freedesktop.systemd1.Manager.StopUnit 'vllm.service' replace", "stop"),
         ("docker restart llm", "restart"),
         ("podman container kill llm", "kill"),

@@ -32,12 +32,13 @@ def test_docker_with_a_key_that_is_not_kept():
 
 
 def test_the_network_of_the_host():
-    assert containers.recognise("docker run --network host vllm/vllm-openai m".split()).host_network
-    assert containers.recognise("docker run --net=host vllm/vllm-openai m".split()).host_network
+    assert containers.recognise(["docker", "run", "--network", "host", "vllm/vllm-openai", "m"]).host_network
+    assert containers.recognise(["docker", "run", "--net=host", "vllm/vllm-openai", "m"]).host_network
 
 
 def test_an_image_of_another_name_that_runs_vllm():
-    found = containers.recognise("podman run --rm registry.example/llm:1 vllm serve m --port 7".split())
+    line = "podman run --rm registry.example/llm:1 vllm serve m --port 7"
+    found = containers.recognise(line.split())
     assert commandline.read_arguments(found.command.arguments).port == 7
 
 

@@ -92,7 +92,10 @@ def test_a_server_started_by_a_script_of_the_unit_is_in_the_unit():
 
 def test_two_units_are_two_servers():
     answer = judge(
-        [server(10, "a --port 8001", cgroup="/system.slice/a.service"), server(20, "b --port 8002", cgroup="/system.slice/b.service")],
+        [
+            server(10, "a --port 8001", cgroup="/system.slice/a.service"),
+            server(20, "b --port 8002", cgroup="/system.slice/b.service"),
+        ],
         [service("a.service"), service("b.service")],
         {10: evidence(Listener("0.0.0.0", 8001, 1)), 20: evidence(Listener("0.0.0.0", 8002, 2))},
     )
@@ -212,9 +215,7 @@ def test_an_unreadable_configuration_file_leaves_the_only_open_socket():
     assert found["notes"] == ["its configuration file (--config) could not be read"]
 
 
-@pytest.mark.parametrize(
-    "said, why", [("--headless", "headless"), ("--grpc", "gRPC"), ("--uds /run/v.sock", "Unix socket")]
-)
+@pytest.mark.parametrize("said, why", [("--headless", "headless"), ("--grpc", "gRPC"), ("--uds /run/v.sock", "Unix socket")])
 def test_a_server_without_http_is_found_but_not_checked(said, why):
     answer = judge([server(10, f"m {said}")], [service()], {10: evidence()})
     assert answer["servers"] == []

@@ -8,7 +8,7 @@ LoadState=loaded
 ActiveState=active
 UnitFileState=enabled
 MainPID=812
-ExecStart={ path=/opt/vllm/bin/vllm ; argv[]=/opt/vllm/bin/vllm serve ${MODEL} --port 8000 ; ignore_errors=no ; start_time=[Sun 2026-11-29 20:00:01 UTC] ; stop_time=[n/a] ; pid=812 ; code=(null) ; status=0/0 }
+ExecStart={ path=/opt/vllm/bin/vllm ; argv[]=/opt/vllm/bin/vllm serve ${MODEL} --port 8000 ; ignore_errors=no ; start_time=[n/a] }
 Environment=MODEL=org/model "GREETING=hello world"
 EnvironmentFiles=/etc/default/vllm (ignore_errors=yes)
 FragmentPath=/etc/systemd/system/vllm.service
