@@ -110,7 +110,9 @@ class EngineTrack:
         self.probe, self.probe_detail, self.probe_sent_at = "open", "", now
 
     def outcome(self, what: str, detail: str, now: float) -> None:
-        """The probe came back."""
+        """The probe came back. One that ran into its time-out counts as open still."""
+        if what == "unanswered":
+            return
         self.probe, self.probe_detail, self._probed_at = what, detail, now
 
     def ends_at(self, limits: Limits) -> float:

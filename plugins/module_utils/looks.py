@@ -32,9 +32,9 @@ FAILED_LOOKS = (
 )
 """Why a look brought no page of vLLM's metrics: the kinds of reading.py, and what an answer can be instead."""
 
-PROBE_OUTCOMES = ("answered", "absent", "rejected", "lost")
+PROBE_OUTCOMES = ("answered", "absent", "rejected", "lost", "unanswered")
 """answered: by the engine. absent: no endpoint takes a probe (404). rejected: an HTTP error from the front end.
-lost: the connection broke. While there is no outcome the probe is open."""
+lost: the connection broke. unanswered: nothing came before the time-out, which says no more than an open probe."""
 
 
 @dataclasses.dataclass(frozen=True)

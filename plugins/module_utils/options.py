@@ -67,13 +67,14 @@ def targets(params: t.Mapping[str, t.Any], check_mode: bool) -> t.Tuple[t.List[s
     """The names and targets of the servers asked for. Raises OptionError."""
     if not params["servers"]:
         raise OptionError("servers", [], "name at least one server, or leave the option out for http://127.0.0.1:8000")
-    _check_general(params)
+    check_connection(params)
     rows = [_target("servers[%d]." % at, server, params, check_mode) for at, server in enumerate(params["servers"])]
     return [name for name, _target_ in rows], [target for _name, target in rows]
 
 
-def _check_general(params: t.Mapping[str, t.Any]) -> None:
-    _check_seconds("timeout", params["timeout"], 0.1)
+def check_connection(params: t.Mapping[str, t.Any]) -> None:
+    """Raise OptionError where timeout or ca_path cannot be right."""
+    check_seconds("timeout", params["timeout"], 0.1)
     if params["ca_path"] is not None and not os.path.exists(params["ca_path"]):
         raise OptionError("ca_path", params["ca_path"], "it must be a file or folder of CA certificates on this host")
 
@@ -83,9 +84,8 @@ def _target(
 ) -> t.Tuple[str, Target]:
     url = base_url(where + "url", server["url"])
     limits = _limits(where, server, params, check_mode)
-    verify = params["validate_certs"] and (params["ca_path"] or True)
     core = Server(
-        endpoint=reading.Endpoint(url, _api_key(where, server["api_key"]), verify),
+        endpoint=reading.Endpoint(url, api_key(where + "api_key", server["api_key"]), verify(params)),
         timeout=params["timeout"],
         unit=unit_name(where + "unit", server["unit"]),
         scope=server["scope"],
@@ -100,13 +100,14 @@ def _limits(
     def threshold(option: str, least: float) -> float:
         own = server[option] is not None
         value = server[option] if own else params[option]
-        _check_seconds((where if own else "") + option, value, least)
+        check_seconds((where if own else "") + option, value, least)
         return value
 
     return Limits(threshold("patience", 1.0), threshold("startup_grace", 0.0), params["probe"] and not check_mode)
 
 
-def _check_seconds(option: str, value: float, least: float) -> None:
+def check_seconds(option: str, value: float, least: float) -> None:
+    """Raise OptionError for a number of seconds that is not finite or too small."""
     if not math.isfinite(value) or value < least:
         raise OptionError(option, value, "it must be a number of seconds, %g or more" % least)
 
@@ -135,7 +136,13 @@ def unit_name(option: str, unit: t.Optional[str]) -> t.Optional[str]:
     return unit
 
 
-def _api_key(where: str, key: t.Optional[str]) -> t.Optional[str]:
+def verify(params: t.Mapping[str, t.Any]) -> t.Union[bool, str]:
+    """What validate_certs and ca_path mean together, in the terms of requests."""
+    return params["validate_certs"] and (params["ca_path"] or True)
+
+
+def api_key(option: str, key: t.Optional[str]) -> t.Optional[str]:
+    """The key as it is. Raises OptionError, without showing it, where no header can hold it."""
     if key is not None and not (key and key.isascii() and key.isprintable()):
-        raise OptionError(where + "api_key", "(not shown)", "it must be printable ASCII text without line breaks")
+        raise OptionError(option, "(not shown)", "it must be printable ASCII text without line breaks")
     return key

@@ -11,7 +11,7 @@ import typing as t
 
 from . import verdicts, wording
 from .driving import Target
-from .exposition import Page, Sample
+from .exposition import Sample
 from .looks import EngineEvidence, Judgement
 from .systemd import UnitFacts
 
@@ -47,7 +47,7 @@ def _server(name: str, target: Target, judgement: Judgement) -> t.Dict[str, t.An
         "models": list(judgement.models),
         "process_start_time": judgement.page.start_time if judgement.page else None,
         "systemd": _systemd(judgement, target),
-        "last_sample": last_sample(judgement.page),
+        "last_sample": last_sample(judgement),
     }
 
 
@@ -66,12 +66,17 @@ def _engine(engine: EngineEvidence) -> t.Dict[str, t.Any]:
     }
 
 
-def last_sample(page: t.Optional[Page]) -> t.Optional[t.Dict[str, t.Any]]:
-    """What a later step compares to see whether the server is still frozen at the same numbers."""
+def last_sample(judgement: Judgement) -> t.Optional[t.Dict[str, t.Any]]:
+    """What a later step compares to see whether the server is still frozen at the same numbers.
+
+    frozen_engines are those that showed no life and did not answer.
+    """
+    page = judgement.page
     if page is None:
         return None
     return {
         "process_start_time": page.start_time,
+        "frozen_engines": [row.engine for row in judgement.engines if row.probe == "open" and not row.signs],
         "engines": {label: _numbers(sample) for label, sample in page.engines.items()},
     }
 

@@ -54,6 +54,10 @@ REASONS: t.Dict[str, t.Tuple[str, ...]] = {
 """The reasons each verdict may have."""
 
 
+RESTARTABLE = ("stuck", "dead", "unresponsive")
+"""The verdicts that may be restarted, if the operator says so: a last look beside the engine can confirm them."""
+
+
 def rank(verdict: str) -> int:
     """Position of a verdict in the order worst first (0 is the worst)."""
     return VERDICTS.index(verdict)

@@ -97,7 +97,7 @@ def send_probe(
 
 def _probe_outcome(answer: t.Union[Answer, Failure]) -> t.Tuple[str, str]:
     if isinstance(answer, Failure):
-        return "lost", answer.detail
+        return ("unanswered" if answer.kind == "timeout" else "lost"), answer.detail
     detail = "HTTP %d" % answer.status
     if answer.status == 200:
         return "answered", detail

@@ -1,0 +1,135 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which servers of a fleet are restarted in this run, and why the others are not."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils.planning import Guards, Held, Plan, make_plan
+from ..module_utils.verdicts import RESTARTABLE
+from ..plugin_utils.plain import never_templated
+
+DOCUMENTATION = r"""
+name: restart_plan
+short_description: Decide which servers of a fleet are restarted in one run
+version_added: 0.2.0
+author:
+  - The fleetcheck authors (@fleetcheck)
+description:
+  - Decides over all servers of a report which ones are restarted now and in what order, and why the others are not.
+  - A pool is a set of servers that stand in for one another. Two of one pool are never restarted at a time.
+options:
+  _input:
+    description: What P(fleetcheck.vllm.fleet_report#filter) returned.
+    type: dict
+    required: true
+  pools:
+    description: The pool of each host that has one by the inventory. The first model that a server lists is its pool otherwise.
+    type: dict
+    required: true
+  verdicts:
+    description: What is restarted, some of V(stuck), V(dead) and V(unresponsive).
+    type: list
+    elements: str
+    default: [stuck]
+  max_per_run:
+    description: The most restarts in one run.
+    type: int
+    default: 3
+  at_once:
+    description: How many hosts are acted on at the same time.
+    type: int
+    default: 1
+  common_cause_share:
+    description: If more than this share of the judged servers are to be restarted at once, none is.
+    type: float
+    default: 0.5
+  common_cause_least:
+    description: The least number of servers for O(common_cause_share) to count.
+    type: int
+    default: 3
+  min_judged_share:
+    description: If less than this share of the hosts could be judged, no server is restarted.
+    type: float
+    default: 0.5
+"""
+
+EXAMPLES = r"""
+plan: "{{ fleet | fleetcheck.vllm.restart_plan(pools={'gpu-01': 'chat'}, verdicts=['stuck'], max_per_run=3) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(restart) lists the servers to restart in order, C(held) all others with C(reason) and C(message).
+    - Each has C(host), C(name) and C(pool). C(hosts) lists the hosts of C(restart), each once.
+  type: dict
+  sample:
+    restart: [{"host": "gpu-07", "name": "vllm.service", "pool": "chat"}]
+    held: [{"host": "gpu-08", "name": "vllm.service", "pool": "chat", "reason": "not_stuck", "message": "it is busy"}]
+    hosts: ["gpu-07"]
+"""
+
+
+def restart_plan(fleet: t.Mapping[str, t.Any], pools: t.Mapping[str, str], **guards: t.Any) -> t.Dict[str, t.Any]:
+    """The plan for a fleet. Raises AnsibleFilterError for a guard that cannot be right."""
+    plan = make_plan(fleet["servers"], pools, _guards(guards))
+    restart = [_named(row, pool) for row, pool in plan.restart]
+    hosts = list(dict.fromkeys(row["host"] for row in restart))
+    return never_templated({"restart": restart, "held": _held(plan), "hosts": hosts})
+
+
+def _held(plan: Plan) -> t.List[t.Dict[str, t.Any]]:
+    def row(held: Held) -> t.Dict[str, t.Any]:
+        return {**_named(held.row, held.pool), "reason": held.reason, "message": held.message}
+
+    return [row(held) for held in plan.held]
+
+
+def _named(row: t.Mapping[str, t.Any], pool: str) -> t.Dict[str, t.Any]:
+    return {"host": row["host"], "name": row["name"], "pool": pool}
+
+
+def _guards(given: t.Mapping[str, t.Any]) -> Guards:
+    default = Guards()
+    return Guards(
+        verdicts=_verdicts(given.get("verdicts", default.verdicts)),
+        max_per_run=_number("max_per_run", given, int, 0, 10_000),
+        at_once=_number("at_once", given, int, 1, 10_000),
+        common_cause_share=_number("common_cause_share", given, float, 0.0, 1.0),
+        common_cause_least=_number("common_cause_least", given, int, 1, 10_000),
+        min_judged_share=_number("min_judged_share", given, float, 0.0, 1.0),
+    )
+
+
+def _number(name: str, given: t.Mapping[str, t.Any], kind: t.Callable[[t.Any], t.Any], least: t.Any, most: t.Any) -> t.Any:
+    value = given.get(name, getattr(Guards(), name))
+    try:
+        number = kind(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or not least <= number <= most:
+        raise AnsibleFilterError("vllm_restart_%s is %r: it must be a number from %s to %s" % (name, value, least, most))
+    return number
+
+
+def _verdicts(given: t.Union[str, t.Sequence[str]]) -> t.Tuple[str, ...]:
+    words = given.split(",") if isinstance(given, str) else given
+    chosen = tuple(str(word).strip() for word in words if str(word).strip())
+    wrong = [word for word in chosen if word not in RESTARTABLE]
+    if wrong or not chosen:
+        raise AnsibleFilterError(
+            "vllm_restart_verdicts is %r: it must name one or more of %s" % (given, ", ".join(RESTARTABLE))
+        )
+    return chosen
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.Any]]:
+        return {"restart_plan": restart_plan}

@@ -1,0 +1,97 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The budget of restarts: how often a unit was started of late, by anyone, and whether once more is too often.
+
+The starts are counted in the journal, so that those of people and of other watchdogs count as well. Where the
+journal does not tell, the budget counts as used up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from .. import bounded
+from ..audit import journal
+
+# What the clock of the journal and the time of systemd's own record of one start may differ by, in seconds.
+_SAME_START = 5.0
+
+# "Startup finished in …" (see `systemd/sd-messages.h`); older messages are removed first, so it shows that none is lost.
+_BOOTED = "b07a249cd024414a82dd00cd181378ff"
+
+COMMAND_TIMEOUT = 20.0
+
+
+class JournalError(Exception):
+    """The journal does not show the starts of the unit."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    """min_interval: seconds that must have passed since the last start. starts: so many within window seconds, by
+    anyone, and no more."""
+
+    min_interval: float = 1800.0
+    starts: int = 2
+    window: float = 86400.0
+
+    def objection(self, starts: t.Sequence[float], now: float) -> t.Optional[t.Tuple[str, str]]:
+        """Why there must be no further start, as a word and a sentence; None where nothing speaks against it.
+
+        starts: Unix seconds of the starts that are known, now likewise.
+        """
+        recent = sorted(start for start in starts if start > now - self.window)
+        if len(recent) >= self.starts:
+            return "quarantined", "it was started %d times in the last %g hours, and %d is the limit" % (
+                len(recent),
+                self.window / 3600,
+                self.starts,
+            )
+        if recent and now - recent[-1] < self.min_interval:
+            return "too_soon", "it was started %.0f minutes ago, and %g minutes must lie between two starts" % (
+                (now - recent[-1]) / 60,
+                self.min_interval / 60,
+            )
+        return None
+
+
+def starts(unit: str, scope: str, since: float, last_start: t.Optional[float]) -> t.List[float]:
+    """Unix seconds of all starts of the unit since then. Raises JournalError where they cannot be known.
+
+    last_start: when systemd says that it was started last, Unix seconds. A unit that has been up since before `since`
+    was not started after it, whatever the journal has.
+    """
+    if last_start is not None and last_start <= since:
+        return []
+    found = [entry.at for entry in _messages(unit, scope, since) if entry.message_id == journal.STARTED]
+    if last_start is not None and not any(abs(start - last_start) <= _SAME_START for start in found):
+        raise JournalError("the journal lacks the unit's last start, or may not be read by this user")
+    if not _reaches_back(since):
+        raise JournalError("the journal does not reach back far enough, nor to the last boot")
+    return found
+
+
+def _messages(unit: str, scope: str, since: float) -> t.List[journal.Entry]:
+    field = "USER_UNIT" if scope == "user" else "UNIT"
+    matches = ["MESSAGE_ID=" + journal.STARTED, "%s=%s" % (field, unit)]
+    return journal.entries(_journal(["--since", "@%d" % since, *matches]))
+
+
+def _reaches_back(since: float) -> bool:
+    """Whether there is any message from before, or the one that ends the start of this boot."""
+    before = _journal(["--until", "@%d" % since, "--lines", "1"])
+    return bool(before.strip() or _journal(["--boot", "--lines", "1", "MESSAGE_ID=" + _BOOTED]).strip())
+
+
+def _journal(arguments: t.Sequence[str]) -> str:
+    command = ["journalctl", "--no-pager", "--quiet", "--output", "json", *arguments]
+    read = bounded.run(command, COMMAND_TIMEOUT)
+    if isinstance(read, bounded.Unreadable):
+        if read.why == "ended with code 1":
+            return ""  # nothing matches
+        raise JournalError("the journal cannot be read (%s)" % read.why)
+    if read.cut:
+        raise JournalError("the journal is too long or too slow to be read")
+    return read.text
