@@ -1,0 +1,27 @@
+"""The verdicts that fail a run, as operators write them."""
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.fleetcheck.vllm.plugins.filter.fail_on import fail_on
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (["stuck", "dead"], ["stuck", "dead"]),
+        ("stuck,dead", ["stuck", "dead"]),
+        (" stuck , dead ", ["stuck", "dead"]),
+        ("stuck", ["stuck"]),
+        ("", []),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_a_list_and_a_line_mean_the_same(given, meant):
+    assert fail_on(given) == meant
+
+
+@pytest.mark.parametrize("given", ["stuk,dead", ["stuk", "dead"]])
+def test_a_wrong_word_is_named_with_the_right_ones(given):
+    with pytest.raises(AnsibleFilterError, match=r"vllm_fail_on: 'stuk' is no verdict. Give some of stuck, dead, .*serving"):
+        fail_on(given)
