@@ -98,17 +98,23 @@ def why_not(python):
 
 
 def only_root_can_change(python):
-    """Whether the interpreter, its folder and the environment around it belong to root alone.
+    """Whether the interpreter, what it links to, and every folder above them belong to root alone.
 
     The path comes from a process that serves strangers: what it names must not become a way to root.
     """
-    folder = os.path.dirname(python)
-    return all(owned_by_root(path) for path in (python, os.path.realpath(python), folder, os.path.dirname(folder)))
+    return all(owned_by_root(path) for path in with_parents(python) + with_parents(os.path.realpath(python)))
+
+
+def with_parents(path):
+    parent = os.path.dirname(path)
+    return [path] if parent == path else [path, *with_parents(parent)]
 
 
 def owned_by_root(path):
     status = os.stat(path)
-    return status.st_uid == 0 and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    # In a sticky folder (/tmp) nobody can replace what is root's.
+    replaceable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+    return status.st_uid == 0 and not replaceable
 
 
 def read_text(path):

@@ -1,6 +1,7 @@
 """The Python of a running unit is found, and one that others can change is not run as root."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -91,3 +92,14 @@ def test_a_python_without_the_packages_will_not_do(tmp_path, monkeypatch):
 def test_a_python_with_the_packages_will_do(monkeypatch):
     monkeypatch.setattr(find_python.os, "geteuid", lambda: 1000)
     assert find_python.why_not(sys.executable) is None
+
+
+@pytest.mark.parametrize(("owner", "mode", "safe"), [(0, 0o755, True), (0, 0o1777, True), (0, 0o775, False), (1000, 0o755, False)])
+def test_every_folder_above_it_counts(monkeypatch, owner, mode, safe):
+    def stat(path):
+        mine = (owner, mode) if path == "/opt" else (0, 0o755)
+        return os.stat_result((mine[1], 0, 0, 1, mine[0], 0, 0, 0, 0, 0))
+
+    monkeypatch.setattr(find_python.os, "stat", stat)
+    monkeypatch.setattr(find_python.os.path, "realpath", lambda path: "/usr/bin/python3.11")
+    assert find_python.only_root_can_change("/opt/vllm/bin/python3") is safe
