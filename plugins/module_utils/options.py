@@ -8,7 +8,6 @@ Every error names the option, the value and what would be right; an API key is n
 
 from __future__ import annotations
 
-import math
 import os
 import typing as t
 import urllib.parse
@@ -44,6 +43,10 @@ ARGUMENT_SPEC: t.Dict[str, t.Any] = {
     "validate_certs": {"type": "bool", "default": True},
     "ca_path": {"type": "path"},
 }
+
+
+LONGEST = 7 * 24 * 3600.0
+"""The most seconds that any option takes."""
 
 
 class OptionError(ValueError):
@@ -107,21 +110,21 @@ def _limits(
 
 
 def check_seconds(option: str, value: float, least: float) -> None:
-    """Raise OptionError for a number of seconds that is not finite or too small."""
-    if not math.isfinite(value) or value < least:
-        raise OptionError(option, value, "it must be a number of seconds, %g or more" % least)
+    """Raise OptionError for a number of seconds that is too small, or larger than a clock can wait for."""
+    if not least <= value <= LONGEST:
+        raise OptionError(option, value, "it must be a number of seconds, %g or more, and a week at most" % least)
 
 
 def base_url(option: str, url: str) -> str:
     """The URL without a trailing slash. Raises OptionError where it is no base URL of a server."""
     right = "it must be a base URL such as http://127.0.0.1:8000, without /v1"
+    if "@" in url:  # whatever else is wrong with it, a password is not shown
+        raise OptionError(option, "(not shown)", "it must not hold a user or password; use api_key for a key")
     try:
         parts = urllib.parse.urlsplit(url)
         port_is_right = parts.port is None or parts.port > 0
     except ValueError:
         raise OptionError(option, url, right) from None
-    if parts.username is not None or parts.password is not None:
-        raise OptionError(option, "(not shown)", "it must not hold a user or password; use api_key for a key")
     path = parts.path.rstrip("/")
     fits = parts.scheme in ("http", "https") and parts.hostname and port_is_right
     if not fits or parts.query or parts.fragment or path.endswith("/v1") or not url.isprintable() or " " in url:
