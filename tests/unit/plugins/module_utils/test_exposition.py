@@ -121,9 +121,7 @@ def test_a_current_release():
         "request_success_total": 3.0,
         "iteration_tokens_total_count": 150.0,
     }
-    assert page(CURRENT) == Page(
-        True, 1795983840.15, {"0": Sample(counters, 3.0, 5.0, 0.0176, asleep=False)}, ("big",)
-    )
+    assert page(CURRENT) == Page(True, 1795983840.15, {"0": Sample(counters, 3.0, 5.0, 0.0176, asleep=False)}, ("big",))
 
 
 def test_what_gave_up_is_not_counted_as_success():
@@ -143,9 +141,7 @@ def test_several_engines_are_told_apart_and_never_summed():
         'vllm:num_requests_running{engine="%d"} %d.0\nvllm:generation_tokens_total{engine="%d"} %d.0\n' % (at, at, at, 9 * at)
         for at in (1, 0, 10)
     )
-    assert page(text).engines == {
-        str(at): Sample({"generation_tokens_total": 9.0 * at}, float(at)) for at in (0, 1, 10)
-    }
+    assert page(text).engines == {str(at): Sample({"generation_tokens_total": 9.0 * at}, float(at)) for at in (0, 1, 10)}
 
 
 def test_absent_gauges_are_absent_and_count_as_nothing_in_flight():
