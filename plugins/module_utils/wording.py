@@ -25,7 +25,11 @@ def message(judgement: Judgement, unit: t.Optional[str] = None) -> str:
 
 def seconds(value: float) -> str:
     """A length of time as a person reads it."""
-    return "%.2g s" % value if value < 10 else "%.0f s" % value
+    return "%.2g s" % round(value, 3) if value < 10 else "%.0f s" % value
+
+
+def _many(count: float, one: str, more: str) -> str:
+    return "%d %s" % (count, one if count == 1 else more)
 
 
 def _count(value: t.Optional[float]) -> str:
@@ -42,17 +46,17 @@ def _gauges(engines: t.Sequence[EngineEvidence]) -> str:
 def _sent(judgement: Judgement) -> str:
     if judgement.probes == 0:
         return "no request was sent"
-    return "%d one-token request%s sent" % (judgement.probes, " was" if judgement.probes == 1 else "s were")
+    return "%s sent" % _many(judgement.probes, "one-token request was", "one-token requests were")
 
 
 def _busy(judgement: Judgement, unit: str) -> str:
     working = [engine for engine in judgement.engines if engine.signs]
     interval = max(engine.interval for engine in working)
     tokens = sum(engine.tokens or 0 for engine in working)
-    said = "%s, %s tokens in %s" % (_gauges(judgement.engines), _count(tokens), seconds(interval))
-    if tokens:
-        said += " (%.0f tokens/s)" % (tokens / interval)
-    else:
+    said = "%s, %s in %s" % (_gauges(judgement.engines), _many(tokens, "token", "tokens"), seconds(interval))
+    if tokens and interval > 0:
+        said += " (%.*f tokens/s)" % (0 if tokens >= interval else 2, tokens / interval)
+    elif not tokens:
         said += ", but %s moved" % sorted(working[0].signs)[0]
     return "%s; %s" % (said, _sent(judgement))
 
@@ -77,10 +81,7 @@ def _idle_not_probed(judgement: Judgement, unit: str) -> str:
 
 
 def _serving(judgement: Judgement, unit: str) -> str:
-    return "it lists %d model%s; a proxy is asked for nothing else" % (
-        len(judgement.models),
-        "" if len(judgement.models) == 1 else "s",
-    )
+    return "it lists %s; a proxy is asked for nothing else" % _many(len(judgement.models), "model", "models")
 
 
 def _silent(judgement: Judgement) -> str:
@@ -133,7 +134,8 @@ def _reads_lost(judgement: Judgement, unit: str) -> str:
 
 def _failing(what: str) -> t.Callable[[Judgement, str], str]:
     def say(judgement: Judgement, unit: str) -> str:
-        return "%s (%s; %d tries in %s)" % (what, judgement.detail, judgement.failed, seconds(judgement.failing_for))
+        tries = _many(judgement.failed, "try", "tries")
+        return "%s (%s; %s in %s)" % (what, judgement.detail, tries, seconds(judgement.failing_for))
 
     return say
 
@@ -144,7 +146,7 @@ def _plain(text: str) -> t.Callable[[Judgement, str], str]:
 
 def _unit_is(judgement: Judgement, unit: str) -> str:
     facts = t.cast(UnitFacts, judgement.unit)
-    restarts = ", restarted %d times by systemd" % facts.restarts if facts.restarts else ""
+    restarts = ", restarted %s by systemd" % _many(facts.restarts, "time", "times") if facts.restarts else ""
     return "%s is %s (%s)%s" % (unit, facts.active_state, facts.sub_state, restarts)
 
 
