@@ -54,14 +54,16 @@ def longest_patience(
 
 
 def _of_host(variables: t.Mapping[str, t.Any], default: float) -> t.Iterator[float]:
-    general = seconds(_variable(variables, "vllm_check_patience"))
-    general = default if general is None else general
+    given = _variable(variables, "vllm_check_patience")
+    general = default if given is None else seconds(given)
     servers = _variable(variables, "vllm_servers")
     if not isinstance(servers, (list, tuple)) or not servers:
         servers = [{}]
     for server in servers:
         own = seconds(_variable(server, "patience")) if isinstance(server, t.Mapping) else None
-        yield general if own is None else own
+        longest = general if own is None else own
+        if longest is not None:
+            yield longest
 
 
 def _variable(variables: t.Mapping[str, t.Any], name: str) -> t.Any:

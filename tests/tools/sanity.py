@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from checkout import copy_to
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -42,23 +43,12 @@ def readable(output: str) -> str:
 
 def installed(folder: Path) -> Path:
     """The collection, installed from what is built from the files that git knows or would add."""
-    source = folder / "source"
-    for name in listed_by_git():
-        target = source / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, target, follow_symlinks=False)
+    source = copy_to(folder / "source")
     galaxy = [BIN / "ansible-galaxy", "collection"]
     run([*galaxy, "build", source, "--output-path", folder])
     (artifact,) = folder.glob("*.tar.gz")
     run([*galaxy, "install", artifact, "--collections-path", folder / "collections", "--offline"])
     return folder / "collections" / "ansible_collections" / "fleetcheck" / "vllm"
-
-
-def listed_by_git() -> list[str]:
-    """The names of the files that git knows or would add, as far as they exist."""
-    command = ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
-    return [name for name in names if name and os.path.lexists(ROOT / name)]
 
 
 def run(command: list[str | Path]) -> None:

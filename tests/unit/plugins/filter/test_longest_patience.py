@@ -32,5 +32,9 @@ def test_it_is_that_of_the_most_patient_server(variables, seconds):
     assert longest_patience({"a": variables, "b": other}, ["a", "b"]) == seconds
 
 
+def test_a_host_whose_setting_is_wrong_is_not_watched_at_all():
+    assert longest_patience({"a": {"vllm_check_patience": "soon"}, "b": {"vllm_check_patience": 10}}, ["a", "b"]) == 10
+
+
 def test_only_the_hosts_that_are_checked_count():
     assert longest_patience({"a": {"vllm_check_patience": 10}, "b": {"vllm_check_patience": 900}}, ["a"]) == 10
