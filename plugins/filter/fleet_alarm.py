@@ -54,7 +54,7 @@ def fleet_alarm(fleet: t.Mapping[str, t.Any], verdicts: t.Sequence[str]) -> str:
 
 
 def _alarming(server: t.Mapping[str, t.Any], verdicts: t.Sequence[str]) -> bool:
-    return server["verdict"] in verdicts or _not_checked(server)
+    return server["verdict"] in verdicts or server.get("action") == "restart_failed" or _not_checked(server)
 
 
 def _not_checked(server: t.Mapping[str, t.Any]) -> bool:

@@ -45,7 +45,7 @@ RETURN = r"""
 _value:
   description:
     - The report. C(healthy) is true where every host was checked, every server judged, and none found sick.
-    - C(servers) has a dictionary for each server with its C(host) and what
+    - C(servers) has a dictionary for each server with its C(host), its C(place) in the host's list, and what
       M(fleetcheck.vllm.vllm_health_info) returned, without C(last_sample); worst first.
   type: dict
   sample:
@@ -112,8 +112,9 @@ def _rows(host: str, result: Result) -> t.List[Row]:
     if result is None or _state(result) != "checked":
         return [_not_checked(host, result)]
     return [
-        {"host": host, **{key: _finite(value) for key, value in server.items() if key != "last_sample"}}
-        for server in result["servers"]
+        # The place in the host's list is what names a server for good: two may have one name.
+        {"host": host, "place": place, **{key: _finite(value) for key, value in server.items() if key != "last_sample"}}
+        for place, server in enumerate(result["servers"])
     ]
 
 

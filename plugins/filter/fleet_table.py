@@ -36,30 +36,28 @@ _value:
   elements: str
 """
 
-HEAD = ("HOST", "SERVER", "VERDICT", "REASON", "RUN/WAIT", "TOK/S", "MESSAGE")
-# The message begins with the numbers that decide, so its end is what may be lost.
-WIDEST = (40, 40, 12, 20, 14, 10, 160)
+# Heading, widest cell, and what to show of a server. The message begins with the numbers that decide, so its end is
+# what may be lost.
+Column = t.Tuple[str, int, t.Callable[[t.Mapping[str, t.Any]], t.Any]]
 
 
 def fleet_table(fleet: t.Mapping[str, t.Any]) -> t.List[str]:
-    """The lines of the table, a blank one, and one with the counts."""
-    rows = [HEAD] + [_cells(server) for server in fleet["servers"]]
-    widths = [max(columns(row[column]) for row in rows) for column in range(len(HEAD))]
-    return never_templated([_line(row, widths) for row in rows] + ["", _counts(fleet)])
+    """The lines of the table, a blank one, and one with the counts; after a restart also what was done and where."""
+    shown = _SEEN + (_DONE if "restarts" in fleet else ()) + _SAID
+    rows = [tuple(head for head, _widest, _show in shown)]
+    rows += [tuple(plain(show(server), widest) for _head, widest, show in shown) for server in fleet["servers"]]
+    widths = [max(columns(row[column]) for row in rows) for column in range(len(shown))]
+    lines = [_line(row, widths) for row in rows]
+    return never_templated([*lines, "", *_actions(fleet), _counts(fleet)])
 
 
-def _cells(server: t.Mapping[str, t.Any]) -> t.Tuple[str, ...]:
+def _load(server: t.Mapping[str, t.Any]) -> str:
     engines = server.get("engines") or []
-    cells = (
-        server["host"],
-        server["name"],
-        server["verdict"],
-        server["reason"],
-        f"{_sum(engines, 'running')}/{_sum(engines, 'waiting')}" if engines else "-",
-        _sum(engines, "tokens_per_second"),
-        server["message"],
-    )
-    return tuple(plain(cell, width) for cell, width in zip(cells, WIDEST))
+    return f"{_sum(engines, 'running')}/{_sum(engines, 'waiting')}" if engines else "-"
+
+
+def _speed(server: t.Mapping[str, t.Any]) -> str:
+    return _sum(server.get("engines") or [], "tokens_per_second")
 
 
 def _sum(engines: t.Sequence[t.Mapping[str, t.Any]], key: str) -> str:
@@ -72,9 +70,39 @@ def _line(cells: t.Sequence[str], widths: t.Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
+_SEEN: t.Tuple[Column, ...] = (
+    ("HOST", 40, lambda server: server["host"]),
+    ("SERVER", 40, lambda server: server["name"]),
+    ("VERDICT", 12, lambda server: server["verdict"]),
+    ("REASON", 20, lambda server: server["reason"]),
+)
+_DONE: t.Tuple[Column, ...] = (
+    ("BEFORE", 12, lambda server: server["verdict_before"]),
+    ("ACTION", 20, lambda server: server["action"]),
+    ("DOWN", 10, lambda server: "-" if server["seconds_down"] is None else f"{server['seconds_down']:.0f} s"),
+)
+_SAID: t.Tuple[Column, ...] = (
+    ("RUN/WAIT", 14, _load),
+    ("TOK/S", 10, _speed),
+    ("MESSAGE", 160, lambda server: server["message"]),
+)
+
+
+def _actions(fleet: t.Mapping[str, t.Any]) -> t.List[str]:
+    """A line for each server that was acted on, or would have been but for a guard."""
+    lines = []
+    for server in fleet["servers"]:
+        if server.get("action", "none") != "none":
+            where = f"; evidence on the host: {plain(server['evidence'])}" if server["evidence"] else ""
+            named = f"{plain(server['host'], 40)} {plain(server['name'], 40)}"
+            lines.append(f"{named}: {server['action']}: {plain(server['action_message'], 300)}{where}")
+    return [*lines, ""] if lines else []
+
+
 def _counts(fleet: t.Mapping[str, t.Any]) -> str:
     hosts = fleet["hosts"]
     parts = [", ".join(f"{number} {verdict}" for verdict, number in fleet["counts"].items()) or "no server"]
+    parts += [f"{number} {word.replace('_', ' ')}" for word, number in fleet.get("restarts", {}).items() if number]
     parts += [f"{hosts['checked']} of {sum(hosts.values())} hosts checked"]
     parts += [f"{hosts[key]} {word}" for key, word in (("unreachable", "unreachable"), ("failed", "failed")) if hosts[key]]
     return "; ".join(parts)

@@ -11,7 +11,7 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.planning import Guards, Held, Plan, make_plan
 from ..module_utils.verdicts import RESTARTABLE
-from ..plugin_utils.plain import never_templated
+from ..plugin_utils.plain import never_templated, plain
 
 DOCUMENTATION = r"""
 name: restart_plan
@@ -27,8 +27,10 @@ options:
     description: What P(fleetcheck.vllm.fleet_report#filter) returned.
     type: dict
     required: true
-  pools:
-    description: The pool of each host that has one by the inventory. The first model that a server lists is its pool otherwise.
+  hostvars:
+    description:
+      - The variables of all hosts, as in the variable C(hostvars).
+      - The variable C(vllm_pool) of a host names its pool. The first model that a server lists is its pool otherwise.
     type: dict
     required: true
   verdicts:
@@ -59,28 +61,51 @@ options:
 """
 
 EXAMPLES = r"""
-plan: "{{ fleet | fleetcheck.vllm.restart_plan(pools={'gpu-01': 'chat'}, verdicts=['stuck'], max_per_run=3) }}"
+plan: "{{ fleet | fleetcheck.vllm.restart_plan(hostvars, verdicts=['stuck'], max_per_run=3) }}"
 """
 
 RETURN = r"""
 _value:
   description:
     - C(restart) lists the servers to restart in order, C(held) all others with C(reason) and C(message).
-    - Each has C(host), C(name) and C(pool). C(hosts) lists the hosts of C(restart), each once.
+    - Each has C(host), C(place) in the host's list of servers, C(name) and C(pool).
+    - C(hosts) lists the hosts of C(restart), each once. C(lines) says the plan to a person.
   type: dict
   sample:
-    restart: [{"host": "gpu-07", "name": "vllm.service", "pool": "chat"}]
-    held: [{"host": "gpu-08", "name": "vllm.service", "pool": "chat", "reason": "not_stuck", "message": "it is busy"}]
+    restart: [{"host": "gpu-07", "place": 0, "name": "vllm.service", "pool": "chat"}]
+    held: [{"host": "gpu-08", "place": 0, "name": "vllm.service", "pool": "chat", "reason": "not_stuck", "message": "it is busy"}]
     hosts: ["gpu-07"]
+    lines: ["to be restarted: 1 of 2 servers", "gpu-07 vllm.service (pool chat)"]
 """
 
 
-def restart_plan(fleet: t.Mapping[str, t.Any], pools: t.Mapping[str, str], **guards: t.Any) -> t.Dict[str, t.Any]:
+def restart_plan(
+    fleet: t.Mapping[str, t.Any], hostvars: t.Mapping[str, t.Mapping[str, t.Any]], **guards: t.Any
+) -> t.Dict[str, t.Any]:
     """The plan for a fleet. Raises AnsibleFilterError for a guard that cannot be right."""
-    plan = make_plan(fleet["servers"], pools, _guards(guards))
+    plan = make_plan(fleet["servers"], _pools(fleet, hostvars), _guards(guards))
     restart = [_named(row, pool) for row, pool in plan.restart]
     hosts = list(dict.fromkeys(row["host"] for row in restart))
-    return never_templated({"restart": restart, "held": _held(plan), "hosts": hosts})
+    held = _held(plan)
+    return never_templated({"restart": restart, "held": held, "hosts": hosts, "lines": _lines(restart, held)})
+
+
+def _pools(fleet: t.Mapping[str, t.Any], hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> t.Dict[str, str]:
+    hosts = {row["host"] for row in fleet["servers"]}
+    return {host: str(hostvars[host]["vllm_pool"]) for host in hosts if "vllm_pool" in hostvars[host]}
+
+
+def _lines(restart: t.List[t.Dict[str, t.Any]], held: t.List[t.Dict[str, t.Any]]) -> t.List[str]:
+    """What a person should know before anything happens: what goes, and what is kept from going."""
+    lines = ["to be restarted: %d of %d servers" % (len(restart), len(restart) + len(held))]
+    lines += ["  %s (pool %s)" % (_called(row), plain(row["pool"] or "-", 40)) for row in restart]
+    kept = [row for row in held if row["reason"] not in ("not_stuck", "not_judged")]
+    lines += ["held back: %s: %s (%s)" % (_called(row), plain(row["message"], 160), row["reason"]) for row in kept]
+    return lines
+
+
+def _called(row: t.Mapping[str, t.Any]) -> str:
+    return "%s %s" % (plain(row["host"], 60), plain(row["name"], 60))
 
 
 def _held(plan: Plan) -> t.List[t.Dict[str, t.Any]]:
@@ -91,7 +116,7 @@ def _held(plan: Plan) -> t.List[t.Dict[str, t.Any]]:
 
 
 def _named(row: t.Mapping[str, t.Any], pool: str) -> t.Dict[str, t.Any]:
-    return {"host": row["host"], "name": row["name"], "pool": pool}
+    return {"host": row["host"], "place": row.get("place", 0), "name": row["name"], "pool": pool}
 
 
 def _guards(given: t.Mapping[str, t.Any]) -> Guards:

@@ -10,16 +10,19 @@ journal does not tell, the budget counts as used up.
 from __future__ import annotations
 
 import dataclasses
+import time
 import typing as t
 
-from .. import bounded
+from .. import bounded, systemd
 from ..audit import journal
 
 # What the clock of the journal and the time of systemd's own record of one start may differ by, in seconds.
 _SAME_START = 5.0
 
-# "Startup finished in …" (see `systemd/sd-messages.h`); older messages are removed first, so it shows that none is lost.
-_BOOTED = "b07a249cd024414a82dd00cd181378ff"
+# "Journal started" (see `systemd/sd-messages.h`). Older messages are removed first: where this one is still there from
+# so many seconds after the boot, none of this boot is lost.
+_JOURNAL_STARTED = "f77379a8490b408bbe5f6940505a777b"
+_SOON_AFTER_BOOT = 300.0
 
 COMMAND_TIMEOUT = 20.0
 
@@ -80,9 +83,20 @@ def _messages(unit: str, scope: str, since: float) -> t.List[journal.Entry]:
 
 
 def _reaches_back(since: float) -> bool:
-    """Whether there is any message from before, or the one that ends the start of this boot."""
-    before = _journal(["--until", "@%d" % since, "--lines", "1"])
-    return bool(before.strip() or _journal(["--boot", "--lines", "1", "MESSAGE_ID=" + _BOOTED]).strip())
+    """Whether there is any message from before, or the first ones of this boot."""
+    if _journal(["--until", "@%d" % since, "--lines", "1"]).strip():
+        return True
+    begun = journal.entries(_journal(["--boot", "MESSAGE_ID=" + _JOURNAL_STARTED]))
+    return bool(begun) and begun[0].at - _boot_time() < _SOON_AFTER_BOOT
+
+
+def _boot_time() -> float:
+    """When systemd started on this host, Unix seconds."""
+    try:
+        shown = systemd.systemctl("system", ["show", "--property=UserspaceTimestampMonotonic"], COMMAND_TIMEOUT)
+    except systemd.SystemctlError as error:
+        raise JournalError(str(error)) from None
+    return time.time() - time.monotonic() + int(shown.partition("=")[2] or 0) / 1e6
 
 
 def _journal(arguments: t.Sequence[str]) -> str:

@@ -34,7 +34,8 @@ def collect(folder: str, unit: str, scope: str, main_pid: int, endpoint: Endpoin
     """
     missing: t.List[str] = []
     try:
-        os.makedirs(folder, mode=0o700)
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.mkdir(folder, mode=0o700)
     except OSError as error:
         return ["no evidence could be kept in %s: %s" % (folder, error.strerror)]
     _write(folder, "verdict.json", json.dumps(verdict, indent=2, default=str), missing)
@@ -70,15 +71,17 @@ def prune(base: str, unit: str) -> None:
 def _commands(unit: str, scope: str, main_pid: int) -> t.Dict[str, t.List[str]]:
     user = ["--user"] if scope == "user" else []
     journal_unit = "--user-unit" if scope == "user" else "--unit"
-    return {
+    commands = {
         "systemctl-show.txt": ["systemctl", *user, "show", "--", unit],
         "journal.txt": ["journalctl", "--no-pager", "--output", "short-iso", "--lines", "200", journal_unit, unit],
         "processes.txt": ["ps", "-eo", "pid,ppid,stat,lstart,time,rss,wchan:24,args", "--forest"],
         "connections.txt": ["ss", "-tanp"],
-        "py-spy.txt": ["py-spy", "dump", "--nonblocking", "--pid", str(main_pid), "--subprocesses"],
         "nvidia-smi.txt": ["nvidia-smi"],
         "kernel-xid.txt": gpu.KERNEL_COMMAND,
     }
+    if main_pid:
+        commands["py-spy.txt"] = ["py-spy", "dump", "--nonblocking", "--pid", str(main_pid), "--subprocesses"]
+    return commands
 
 
 def _write_metrics(folder: str, endpoint: Endpoint, missing: t.List[str]) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import typing as t
 
 from .. import failing, vllm_api
@@ -12,7 +13,7 @@ from ..exposition import Page, Sample
 from ..looks import Limits, Look
 
 ANSWER_WITHIN = 10.0
-"""Seconds that an engine with nothing in flight gets for one token. An idle one answers at once."""
+"""Seconds that an engine which seems frozen gets for one token. An idle one answers at once."""
 
 _SICK_HEALTH = (500, 503)
 
@@ -26,7 +27,12 @@ def objection(verdict: str, last_sample: t.Optional[t.Mapping[str, t.Any]], serv
     if verdict == "stuck":
         return _not_frozen(last_sample, look, server)
     meant = _meaning(look)
-    return None if meant == verdict else "it was %s, but now it looks %s" % (verdict, meant)
+    if meant != verdict:
+        return "it was %s, but now it looks %s" % (verdict, meant)
+    if look.page is not None and last_sample:
+        # Only the front end says that the engine is dead: its numbers must agree.
+        return _differences(last_sample, look.page, last_sample["engines"])
+    return None
 
 
 def _meaning(look: Look) -> str:
@@ -43,17 +49,33 @@ def _not_frozen(
     if look.paused:
         return "its scheduler was paused meanwhile"
     moved = differences(last_sample, look.page)
-    if moved:
+    if moved is not None:
         return moved
     frozen = t.cast(t.Mapping[str, t.Any], last_sample)["frozen_engines"]
-    quiet = [label for label in frozen if look.page.engines[label].in_flight == 0]
-    for label in quiet:
-        # An idle engine that works again shows the same zeros as a frozen one: only an answer tells.
-        rank = label if len(look.page.engines) > 1 else None
-        outcome, detail = vllm_api.send_probe(server, _model(server, look), rank, ANSWER_WITHIN)
-        if outcome != "unanswered":
-            return "engine %s is not silent any more (%s: %s)" % (label, outcome, detail)
+    return _answers(frozen, look, server) or _moved_since(last_sample, server)
+
+
+def _answers(frozen: t.Sequence[str], look: Look, server: vllm_api.Server) -> t.Optional[str]:
+    """Whether one of the engines answers again. The numbers do not tell: an idle engine that works again shows the same
+    zeros, and some releases go on to say that requests run whose clients left while it was frozen."""
+    several = len(t.cast(Page, look.page).engines) > 1
+    model = _model(server, look)
+
+    def ask(label: str) -> t.Tuple[str, str]:
+        return vllm_api.send_probe(server, model, label if several else None, ANSWER_WITHIN)
+
+    with concurrent.futures.ThreadPoolExecutor(len(frozen)) as pool:
+        for label, (outcome, detail) in zip(frozen, pool.map(ask, frozen)):
+            if outcome != "unanswered":
+                return "engine %s is not silent any more (%s: %s)" % (label, outcome, detail)
     return None
+
+
+def _moved_since(last_sample: t.Optional[t.Mapping[str, t.Any]], server: vllm_api.Server) -> t.Optional[str]:
+    look = vllm_api.look_at_backend(server, front=False, first=False)
+    if look.page is None:
+        return "/metrics cannot be read any more (%s)" % look.detail
+    return differences(last_sample, look.page)
 
 
 def _model(server: vllm_api.Server, look: Look) -> t.Optional[str]:
@@ -67,12 +89,18 @@ def differences(last_sample: t.Optional[t.Mapping[str, t.Any]], page: Page) -> t
     """
     if not last_sample or not last_sample.get("frozen_engines"):
         return "the verdict names no frozen engine"
+    return _differences(last_sample, page, last_sample["frozen_engines"])
+
+
+def _differences(last_sample: t.Mapping[str, t.Any], page: Page, labels: t.Iterable[str]) -> t.Optional[str]:
     if last_sample["process_start_time"] != page.start_time:
         return "the process was restarted meanwhile"
-    for label in last_sample["frozen_engines"]:
+    for label in labels:
         sample = page.engines.get(label)
         if sample is None:
             return "engine %s is gone from /metrics" % label
+        if sample.asleep:
+            return "engine %s was put to sleep meanwhile" % label
         name = _moved(last_sample["engines"][label], sample)
         if name is not None:
             return "engine %s moved meanwhile (%s)" % (label, name)

@@ -4,13 +4,16 @@
 """One restart on the host: every guard, the evidence and the restart itself in one go, so that nothing comes between.
 
 The order is the order of the guards: a lock, the unit as it was judged, a pause, the budget, the GPUs, and a last look.
-Any of them may say no; then nothing is changed, and the word and the sentence say why.
+Any of them may say no; then nothing is changed, and the word and the sentence say why. The evidence can take a minute, in
+which a person or the server itself may have changed everything: what can change is asked once more after it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import re
 import time
 import typing as t
 
@@ -19,6 +22,9 @@ from . import evidence, gpu, last_look, locking, pause
 from .budget import Budget, JournalError, starts
 
 SYSTEM_STATE = "/var/lib/fleetcheck-vllm"
+
+# What systemctl says to a user who may not restart the unit.
+_DENIED = re.compile(r"access denied|authentication|not permitted|permission", re.IGNORECASE)
 
 RESTART_TIMEOUT = 900.0
 """Seconds `systemctl restart` may take: a unit may stop only when its TimeoutStopSec kills it."""
@@ -80,19 +86,35 @@ def default_state_dir(scope: str) -> str:
 def restart(order: Order, dry_run: bool) -> Outcome:
     """Restart the unit if every guard agrees. With dry_run the guards are asked, but nothing is written or restarted."""
     try:
+        # One unit may be asked for under several names, and must have one lock.
+        order = dataclasses.replace(order, server=dataclasses.replace(order.server, unit=_full_name(order)))
         if dry_run:
             _ask_guards(order)
             return Outcome(True, "%s would be restarted" % order.unit)
-        os.makedirs(os.path.join(order.state_dir, "evidence"), mode=0o700, exist_ok=True)
-        with locking.lock(os.path.join(order.state_dir, order.unit.replace("/", "_") + ".lock")):
-            return _restart(order, _ask_guards(order))
-    except locking.Held:
-        return Outcome(False, "another run is about to restart %s" % order.unit, "locked")
-    except OSError as error:
-        sentence = "the folder %s cannot be used (%s)" % (order.state_dir, error.strerror)
-        return Outcome(False, "%s was left alone: %s" % (order.unit, sentence), "not_permitted")
+        with contextlib.ExitStack() as held:
+            _lock(order, held)
+            facts = _ask_guards(order)
+            return _restart(order, facts)
     except _No as no:
         return Outcome(False, "%s was left alone: %s" % (order.unit, no), no.word)
+
+
+def _full_name(order: Order) -> str:
+    try:
+        return systemd.full_name(order.unit, order.server.scope)
+    except systemd.SystemctlError as error:
+        raise _No("unit_unreadable", str(error)) from None
+
+
+def _lock(order: Order, held: contextlib.ExitStack) -> None:
+    try:
+        os.makedirs(order.state_dir, mode=0o700, exist_ok=True)
+        held.enter_context(locking.lock(os.path.join(order.state_dir, order.unit.replace("/", "_") + ".lock")))
+    except locking.Held:
+        raise _No("locked", "another run is about to restart it") from None
+    except OSError as error:
+        sentence = "the folder %s cannot be used (%s)" % (order.state_dir, error.strerror)
+        raise _No("not_permitted", sentence) from None
 
 
 def _ask_guards(order: Order) -> systemd.UnitFacts:
@@ -103,6 +125,12 @@ def _ask_guards(order: Order) -> systemd.UnitFacts:
     _refuse_recovered(order)
     # The guards took seconds: somebody else may have restarted it in them.
     return _unit_as_judged(order)
+
+
+def _ask_again(order: Order) -> None:
+    _refuse_recovered(order)
+    _refuse_pause(order)
+    _unit_as_judged(order)
 
 
 def _unit_as_judged(order: Order) -> systemd.UnitFacts:
@@ -157,34 +185,42 @@ def _restart(order: Order, facts: systemd.UnitFacts) -> Outcome:
     base = os.path.join(order.state_dir, "evidence")
     folder = os.path.join(base, evidence.folder_name(order.unit, began))
     verdict = {"verdict": order.verdict, "invocation_id": order.invocation_id, "last_sample": order.last_sample}
-    missing = evidence.collect(
-        folder, order.unit, order.server.scope, facts.main_pid, order.server.endpoint, verdict
+    missing = tuple(
+        evidence.collect(folder, order.unit, order.server.scope, facts.main_pid, order.server.endpoint, verdict)
     )
     evidence.prune(base, order.unit)
     kept = folder if os.path.isdir(folder) else None
+    try:
+        _ask_again(order)
+    except _No as no:
+        return Outcome(False, "%s was left alone: %s" % (order.unit, no), no.word, kept, missing)
     down_since, error = time.time(), ""
     try:
         systemd.systemctl(order.server.scope, ["restart", "--", order.unit], RESTART_TIMEOUT)
     except systemd.SystemctlError as failed:
         error = str(failed)
-    return _said(order, kept, missing, down_since, error)
+    said = _said(order, facts, error)
+    if said.changed:
+        said = dataclasses.replace(said, down_since=down_since, seconds=time.time() - down_since)
+    return dataclasses.replace(said, evidence=kept, missing_evidence=missing)
 
 
-def _said(order: Order, kept: t.Optional[str], missing: t.List[str], down_since: float, error: str) -> Outcome:
+def _said(order: Order, before: systemd.UnitFacts, error: str) -> Outcome:
     try:
         after: t.Optional[systemd.UnitFacts] = systemd.show(order.unit, order.server.scope)
     except systemd.SystemctlError as failed:
         after, error = None, error or str(failed)
-    untouched = after is not None and after.invocation_id == order.invocation_id and after.active_state == "active"
-    if error and untouched:
-        return Outcome(False, "%s could not be restarted: %s" % (order.unit, error), "not_permitted", kept, tuple(missing))
+    if error and after is not None and _is_untouched(before, after, error):
+        return Outcome(False, "%s could not be restarted: %s" % (order.unit, error), "not_permitted")
     return Outcome(
         True,
         "%s was restarted, but: %s" % (order.unit, error) if error else "%s was restarted" % order.unit,
-        evidence=kept,
-        missing_evidence=tuple(missing),
         invocation_id=after.invocation_id if after else None,
         active_state=after.active_state if after else None,
-        down_since=down_since,
-        seconds=time.time() - down_since,
     )
+
+
+def _is_untouched(before: systemd.UnitFacts, after: systemd.UnitFacts, error: str) -> bool:
+    """Whether systemd did nothing. A unit that was down and is down may also have failed to start."""
+    same = (after.invocation_id, after.active_state) == (before.invocation_id, before.active_state)
+    return same and (after.active_state == "active" or _DENIED.search(error) is not None)
