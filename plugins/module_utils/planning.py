@@ -95,7 +95,7 @@ def _held_for_all(rows: t.Sequence[Row], guards: Guards) -> Why:
     judged_hosts = {row["host"] for row in rows if row["reason"] not in _NOT_JUDGED}
     if len(judged_hosts) < guards.min_judged_share * len(hosts):
         return "too_few_judged", "only %d of %d hosts could be judged" % (len(judged_hosts), len(hosts))
-    judged = [row for row in rows if row["reason"] not in _NOT_JUDGED and row.get("kind") != "proxy"]
+    judged = [row for row in rows if row["verdict"] != "unknown" and row.get("kind") != "proxy"]
     sick = [row for row in judged if row["verdict"] in guards.verdicts]
     if len(sick) >= guards.common_cause_least and len(sick) > guards.common_cause_share * len(judged):
         return "common_cause", "%d of %d servers are %s at once: look for one cause" % (
@@ -114,7 +114,7 @@ def _held_alone(
     guards: Guards,
 ) -> Why:
     return (
-        _unit_is_shared(row, placed, restart)
+        _unit_is_shared(row, placed, restart, guards)
         or _pool_is_busy(row, pool, placed, restart, guards)
         or _pool_would_be_empty(row, pool, placed)
         or _over_limit(restart, guards)
@@ -122,21 +122,35 @@ def _held_alone(
 
 
 def _same_unit(one: Row, other: Row) -> bool:
-    def unit(row: Row) -> t.Tuple[t.Any, ...]:
-        return row["host"], row["unit"], row.get("scope", "system")
+    if one["host"] != other["host"] or not other.get("unit"):
+        return False
+    # Two names may mean one unit; an invocation never means two.
+    return _unit(one) == _unit(other) or _invocation(one) == _invocation(other) != ""
 
-    return other.get("unit") is not None and unit(one) == unit(other)
+
+def _unit(row: Row) -> t.Tuple[str, str]:
+    return row["unit"], row.get("scope", "system")
+
+
+def _invocation(row: Row) -> str:
+    return (row.get("systemd") or {}).get("invocation_id") or ""
 
 
 def _unit_is_shared(
-    row: Row, placed: t.Sequence[t.Tuple[Row, str]], restart: t.Sequence[t.Tuple[Row, str]]
+    row: Row, placed: t.Sequence[t.Tuple[Row, str]], restart: t.Sequence[t.Tuple[Row, str]], guards: Guards
 ) -> Why:
     if any(_same_unit(row, chosen) for chosen, _pool in restart):
         return "same_unit", "its unit is restarted already, for another server"
     others = [other for other, _pool in placed if other is not row and _same_unit(row, other)]
-    if any(verdicts.healthy(other["verdict"]) for other in others):
-        return "unit_serves_others", "its unit runs a healthy server, too"
+    spared = [other["verdict"] for other in others if other["verdict"] not in guards.verdicts]
+    if spared:
+        return "unit_serves_others", "its unit runs another server, too, which is %s" % spared[0]
     return None
+
+
+def _may_be_one_pool(one: str, other: str) -> bool:
+    """A server that does not answer does not say what it serves: without a word from the inventory it may be anything."""
+    return one == other or not one or not other
 
 
 def _pool_is_busy(
@@ -146,18 +160,25 @@ def _pool_is_busy(
     restart: t.Sequence[t.Tuple[Row, str]],
     guards: Guards,
 ) -> Why:
-    if any(other["verdict"] == "starting" for other, its_pool in placed if its_pool == pool):
-        return "pool_busy", "another server of its pool is starting"
-    if guards.at_once > 1 and any(its_pool == pool for _chosen, its_pool in restart):
+    starting = [its_pool for other, its_pool in placed if _is_starting(other)]
+    if pool in starting:
+        return "pool_busy", "another server of its pool has been started and does not serve yet"
+    if any(_may_be_one_pool(pool, its_pool) for its_pool in starting):
+        return "pool_busy", "a server that may be of its pool is starting; vllm_pool in the inventory would tell"
+    if guards.at_once > 1 and any(_may_be_one_pool(pool, its_pool) for _chosen, its_pool in restart):
         return "pool_busy", "another server of its pool is restarted in this run"
     return None
+
+
+def _is_starting(row: Row) -> bool:
+    return row["verdict"] == "starting" or row["reason"] == "too_young"
 
 
 def _pool_would_be_empty(row: Row, pool: str, placed: t.Sequence[t.Tuple[Row, str]]) -> Why:
     if row["verdict"] in ("stuck", "dead"):
         return None
     others = [other for other, its_pool in placed if its_pool == pool and other is not row]
-    if any(verdicts.healthy(other["verdict"]) for other in others):
+    if any(verdicts.healthy(other["verdict"]) for other in others if other.get("kind") != "proxy"):
         return None
     return "pool_would_be_empty", "no other server of its pool is healthy, and it may yet be working"
 

@@ -81,6 +81,12 @@ def show(unit: str, scope: str = "system", timeout: float = 5.0) -> UnitFacts:
     return parse(systemctl(scope, ["show", "--property=" + ",".join(_PROPERTIES), "--", unit], timeout))
 
 
+def full_name(unit: str, scope: str = "system", timeout: float = 5.0) -> str:
+    """The one name a unit has in the journal, whatever it is called: vllm, vllm.service or an alias. Raises SystemctlError."""
+    shown = systemctl(scope, ["show", "--property=Id", "--", unit], timeout)
+    return shown.strip().partition("=")[2] or unit
+
+
 def parse(text: str) -> UnitFacts:
     """Parse the output of `systemctl show` (lines of Name=value; an older systemd leaves out what it does not know)."""
     found = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
