@@ -45,6 +45,7 @@ RETURN = r"""
 _value:
   description:
     - The report. C(healthy) is true where every host was checked, every server judged, and none found sick.
+    - C(pauses) has the hosts from which somebody keeps automatic restarts away.
     - C(servers) has a dictionary for each server with its C(host), its C(place) in the host's list, and what
       M(fleetcheck.vllm.vllm_health_info) returned, without C(last_sample); worst first.
   type: dict
@@ -86,6 +87,11 @@ def fleet_report(
                 "unreachable": states.count("unreachable"),
                 "failed": states.count("check_failed"),
             },
+            "pauses": [
+                {"host": host, "message": result["restarts_paused"]}
+                for host, result in results.items()
+                if result is not None and result.get("restarts_paused")
+            ],
             "servers": servers,
         }
     )

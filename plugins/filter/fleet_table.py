@@ -48,7 +48,14 @@ def fleet_table(fleet: t.Mapping[str, t.Any]) -> t.List[str]:
     rows += [tuple(plain(show(server), widest) for _head, widest, show in shown) for server in fleet["servers"]]
     widths = [max(columns(row[column]) for row in rows) for column in range(len(shown))]
     lines = [_line(row, widths) for row in rows]
-    return never_templated([*lines, "", *_actions(fleet), _counts(fleet)])
+    return never_templated([*lines, "", *_actions(fleet), *_pauses(fleet), _counts(fleet)])
+
+
+def _pauses(fleet: t.Mapping[str, t.Any]) -> t.List[str]:
+    """A line for each host from which somebody keeps automatic restarts away."""
+    pauses = fleet.get("pauses", [])
+    lines = [f"{plain(pause['host'], 40)}: automatic restarts are {plain(pause['message'], 300)}" for pause in pauses]
+    return [*lines, ""] if lines else []
 
 
 def _load(server: t.Mapping[str, t.Any]) -> str:

@@ -9,8 +9,9 @@ import typing as t
 
 from . import options, reading, vllm_api
 from .options import OptionError
+from .restart import pause
 from .restart.budget import Budget
-from .restart.restarting import Order, Outcome, default_state_dir
+from .restart.restarting import Order, Outcome
 from .verdicts import RESTARTABLE
 
 ARGUMENT_SPEC: t.Dict[str, t.Any] = {
@@ -25,7 +26,6 @@ ARGUMENT_SPEC: t.Dict[str, t.Any] = {
     "min_interval": {"type": "float", "default": 1800.0},
     "max_starts": {"type": "int", "default": 2},
     "window": {"type": "float", "default": 86400.0},
-    "state_dir": {"type": "path"},
     **{name: options.ARGUMENT_SPEC[name] for name in ("timeout", "validate_certs", "ca_path")},
 }
 
@@ -57,7 +57,7 @@ def order(params: t.Mapping[str, t.Any]) -> Order:
         invocation_id=params["invocation_id"],
         last_sample=params["last_sample"],
         budget=Budget(params["min_interval"], params["max_starts"], params["window"]),
-        state_dir=params["state_dir"] or default_state_dir(server["scope"]),
+        state_dir=pause.user_state() if server["scope"] == "user" else pause.SYSTEM_STATE,
     )
 
 

@@ -147,6 +147,11 @@ counts:
   returned: success
   type: dict
   sample: {"busy": 2, "idle": 1}
+restarts_paused:
+  description: Who keeps automatic restarts away from this host, until when and why; null where nobody does.
+  returned: success
+  type: str
+  sample: "paused by alice until 2026-11-30T06:00:00Z: new driver"
 servers:
   description: One entry per server, in the order asked.
   returned: success
@@ -328,9 +333,12 @@ servers:
       sample: {"process_start_time": 1795988000.12, "engines": {"0": {"counters": {}, "running": 2.0, "waiting": 0.0, "kv_cache_usage": 0.05}}}
 """
 
+import time
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils import driving, options, results
+from ..module_utils.restart import pause
 
 
 def main():
@@ -341,7 +349,9 @@ def main():
     except options.OptionError as error:
         module.fail_json(msg=str(error))
     judgements = driving.check(targets)
-    module.exit_json(changed=False, **results.report(names, targets, judgements))
+    paused = pause.current(time.time(), pause.user_state())
+    report = results.report(names, targets, judgements)
+    module.exit_json(changed=False, restarts_paused=paused and str(paused), **report)
 
 
 if __name__ == "__main__":

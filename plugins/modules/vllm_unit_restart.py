@@ -17,6 +17,7 @@ description:
     the journal, the GPUs, and a last look at the server.
   - If a guard says no, nothing is changed, and RV(skipped_because) and RV(message) say why. That is not a failure.
   - Before the restart the state of the hung server is kept on the host.
+  - Locks, the pause mark and evidence lie in C(/var/lib/fleetcheck-vllm), for units of a user in C(~/.local/state/fleetcheck-vllm).
   - It returns as soon as systemd has started the unit. Whether the server serves again is for a later look.
 author:
   - The fleetcheck authors (@fleetcheck)
@@ -98,11 +99,6 @@ options:
     description: Seconds over which the starts are counted.
     type: float
     default: 86400.0
-  state_dir:
-    description:
-      - The folder of the locks, the pause mark and the evidence.
-      - C(/var/lib/fleetcheck-vllm), or C(~/.local/state/fleetcheck-vllm) for a unit of the user, if left out.
-    type: path
   timeout:
     description: The total deadline of one read in seconds.
     type: float

@@ -11,12 +11,16 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import json
+import os
 import typing as t
 
 from .. import bounded, redacting
 
+SYSTEM_STATE = "/var/lib/fleetcheck-vllm"
+"""The folder of a host's locks, pause mark and evidence, out of the reach of what tidies temporary folders."""
+
 FILE_NAME = "pause.json"
-"""Its name in the folder of the restart's state."""
+"""The mark's name in such a folder."""
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -48,6 +52,20 @@ def write(who: str, why: str, until: t.Optional[float]) -> str:
     """The text of a mark."""
     end = None if until is None else utc(until)
     return json.dumps({"who": who, "why": why, "until": end}, indent=2) + "\n"
+
+
+def user_state() -> str:
+    """The folder that stands in for SYSTEM_STATE where a user restarts units of the user's own."""
+    return os.path.join(os.path.expanduser("~"), ".local", "state", "fleetcheck-vllm")
+
+
+def current(now: float, *state_dirs: str) -> t.Optional[Pause]:
+    """The pause in force on this host, if any: the system's mark holds for the units of every user."""
+    for folder in dict.fromkeys((SYSTEM_STATE, *state_dirs)):
+        pause = in_force(bounded.read_file(os.path.join(folder, FILE_NAME)), now)
+        if pause is not None:
+            return pause
+    return None
 
 
 def in_force(mark: bounded.Reading, now: float) -> t.Optional[Pause]:

@@ -17,14 +17,9 @@ import re
 import time
 import typing as t
 
-from .. import bounded, systemd, vllm_api
+from .. import systemd, vllm_api
 from . import evidence, gpu, last_look, locking, pause
 from .budget import Budget, JournalError, starts
-
-SYSTEM_STATE = "/var/lib/fleetcheck-vllm"
-
-# What systemctl says to a user who may not restart the unit.
-_DENIED = re.compile(r"access denied|authentication|not permitted|permission", re.IGNORECASE)
 
 RESTART_TIMEOUT = 900.0
 """Seconds `systemctl restart` may take: a unit may stop only when its TimeoutStopSec kills it."""
@@ -76,13 +71,6 @@ class _No(Exception):
         self.word = word
 
 
-def default_state_dir(scope: str) -> str:
-    """Where the state lies: on the host, out of the reach of tidy-up of temporary folders."""
-    if scope == "user":
-        return os.path.join(os.path.expanduser("~"), ".local", "state", "fleetcheck-vllm")
-    return SYSTEM_STATE
-
-
 def restart(order: Order, dry_run: bool) -> Outcome:
     """Restart the unit if every guard agrees. With dry_run the guards are asked, but nothing is written or restarted."""
     try:
@@ -108,7 +96,8 @@ def _full_name(order: Order) -> str:
 
 def _lock(order: Order, held: contextlib.ExitStack) -> None:
     try:
-        os.makedirs(order.state_dir, mode=0o700, exist_ok=True)
+        # Open to all: whoever checks the host must see the pause mark. What is kept of a server is not.
+        os.makedirs(order.state_dir, mode=0o755, exist_ok=True)
         held.enter_context(locking.lock(os.path.join(order.state_dir, order.unit.replace("/", "_") + ".lock")))
     except locking.Held:
         raise _No("locked", "another run is about to restart it") from None
@@ -150,7 +139,7 @@ def _unit_as_judged(order: Order) -> systemd.UnitFacts:
 
 
 def _refuse_pause(order: Order) -> None:
-    mark = pause.in_force(bounded.read_file(os.path.join(order.state_dir, pause.FILE_NAME)), time.time())
+    mark = pause.current(time.time(), order.state_dir)
     if mark is not None:
         raise _No("paused", str(mark))
 
@@ -159,7 +148,7 @@ def _refuse_over_budget(order: Order, facts: systemd.UnitFacts) -> None:
     now = time.time()
     last = None if facts.started is None else now - (time.monotonic() - facts.started)
     try:
-        known = starts(order.unit, order.server.scope, now - order.budget.window, last)
+        known = starts(order.unit, order.server.scope, now - order.budget.horizon, facts.invocation_id, last)
     except JournalError as error:
         raise _No("quarantined", "%s, so its starts cannot be counted; a person must look" % error) from None
     objection = order.budget.objection(known, now)
