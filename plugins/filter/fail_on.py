@@ -19,6 +19,8 @@ author:
   - The fleetcheck authors (@fleetcheck)
 description:
   - Reads the verdicts in O(_input), given as a list or, as on a command line, joined with commas.
+  - Nothing, as in a field of a survey that was left empty, means V(stuck), V(dead) and V(unresponsive).
+    The word V(none), and an empty list, mean no verdict at all.
   - A word that is no verdict is an error.
 options:
   _input:
@@ -39,15 +41,22 @@ _value:
 """
 
 
+DEFAULT = ("stuck", "dead", "unresponsive")
+
+
 def fail_on(verdicts: t.Union[str, t.Sequence[str], None]) -> t.List[str]:
     """C(verdicts) as a list of known words. Raises AnsibleFilterError for a word that is no verdict."""
-    words = verdicts.split(",") if isinstance(verdicts, str) else list(verdicts or [])
+    words = verdicts.split(",") if isinstance(verdicts, str) else verdicts
+    if words is None or words == [""]:
+        return list(DEFAULT)
     chosen = [word for word in (str(word).strip() for word in words) if word]
+    if chosen == ["none"]:
+        return []
     wrong = [word for word in chosen if word not in VERDICTS]
     if wrong:
         raise AnsibleFilterError(
             f"vllm_fail_on: '{', '.join(wrong)}' is no verdict. Give some of {', '.join(VERDICTS)},"
-            " as a list or joined with commas."
+            " as a list or joined with commas, or none."
         )
     return chosen
 

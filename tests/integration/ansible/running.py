@@ -29,10 +29,10 @@ class Run:
     @property
     def table(self) -> list[str]:
         """The lines of the table, without the head and the counts."""
-        lines = [json.loads(line.strip().rstrip(",")) for line in self.output.splitlines() if line.strip().startswith('"')
-                 and line.strip().rstrip(",").endswith('"')]
-        head = next(number for number, line in enumerate(lines) if line.startswith("HOST"))
-        return lines[head + 1 : lines.index("", head)]
+        after = self.output.split("TASK [Show the fleet, worst first]")[1].split("TASK [")[0].splitlines()
+        quoted = [line.strip().rstrip(",") for line in after if line.strip().startswith('"')]
+        lines = [json.loads(line) for line in quoted if line.endswith('"')]
+        return lines[1 : lines.index("")]
 
     def row(self, host: str) -> str:
         """The only line of the table about a host."""

@@ -12,13 +12,17 @@ from ansible_collections.fleetcheck.vllm.plugins.filter.fail_on import fail_on
         ("stuck,dead", ["stuck", "dead"]),
         (" stuck , dead ", ["stuck", "dead"]),
         ("stuck", ["stuck"]),
-        ("", []),
+        ("none", []),
         ([], []),
-        (None, []),
     ],
 )
 def test_a_list_and_a_line_mean_the_same(given, meant):
     assert fail_on(given) == meant
+
+
+@pytest.mark.parametrize("given", ["", None])
+def test_a_field_left_empty_means_the_default(given):
+    assert fail_on(given) == ["stuck", "dead", "unresponsive"]
 
 
 @pytest.mark.parametrize("given", ["stuk,dead", ["stuk", "dead"]])
