@@ -16,9 +16,6 @@ import typing as t
 from .. import bounded, systemd
 from ..audit import journal
 
-# What the clock of the journal and the time of systemd's own record of one start may differ by, in seconds.
-_SAME_START = 5.0
-
 # "Journal started" (see `systemd/sd-messages.h`). Older messages are removed first: where this one is still there from
 # so many seconds after the boot, none of this boot is lost.
 _JOURNAL_STARTED = "f77379a8490b408bbe5f6940505a777b"
@@ -40,51 +37,62 @@ class Budget:
     starts: int = 2
     window: float = 86400.0
 
+    @property
+    def horizon(self) -> float:
+        """So many seconds back the starts must be known."""
+        return max(self.window, self.min_interval)
+
     def objection(self, starts: t.Sequence[float], now: float) -> t.Optional[t.Tuple[str, str]]:
         """Why there must be no further start, as a word and a sentence; None where nothing speaks against it.
 
-        starts: Unix seconds of the starts that are known, now likewise.
+        starts: Unix seconds of the starts within the horizon, now likewise.
         """
-        recent = sorted(start for start in starts if start > now - self.window)
+        recent = [start for start in starts if start > now - self.window]
         if len(recent) >= self.starts:
             return "quarantined", "it was started %d times in the last %g hours, and %d is the limit" % (
                 len(recent),
                 self.window / 3600,
                 self.starts,
             )
-        if recent and now - recent[-1] < self.min_interval:
+        since = min((now - start for start in starts), default=self.min_interval)
+        if since < self.min_interval:
             return "too_soon", "it was started %.0f minutes ago, and %g minutes must lie between two starts" % (
-                (now - recent[-1]) / 60,
+                since / 60,
                 self.min_interval / 60,
             )
         return None
 
 
-def starts(unit: str, scope: str, since: float, last_start: t.Optional[float]) -> t.List[float]:
-    """Unix seconds of all starts of the unit since then. Raises JournalError where they cannot be known.
+def starts(unit: str, scope: str, since: float, invocation: str, last_start: t.Optional[float]) -> t.List[float]:
+    """Unix seconds of all starts of the unit since then, also of those that failed. Raises JournalError where they
+    cannot be known.
 
-    last_start: when systemd says that it was started last, Unix seconds. A unit that has been up since before `since`
-    was not started after it, whatever the journal has.
+    invocation: the unit's present InvocationID, empty where it never started. last_start: when systemd says that its
+    main process started last, Unix seconds.
     """
-    if last_start is not None and last_start <= since:
-        return []
-    found = [entry.at for entry in _messages(unit, scope, since) if entry.message_id == journal.STARTED]
-    if last_start is not None and not any(abs(start - last_start) <= _SAME_START for start in found):
+    found = _found(unit, scope, since)
+    if not found and last_start is not None and last_start <= since:
+        return []  # it has been up since before, whatever the journal has
+    if invocation and invocation not in found and (last_start is None or last_start > since):
         raise JournalError("the journal lacks the unit's last start, or may not be read by this user")
-    if not _reaches_back(since):
+    if not _reaches_back(since, scope):
         raise JournalError("the journal does not reach back far enough, nor to the last boot")
-    return found
+    return sorted(found.values())
 
 
-def _messages(unit: str, scope: str, since: float) -> t.List[journal.Entry]:
+def _found(unit: str, scope: str, since: float) -> t.Dict[str, float]:
+    """The starts by invocation. One that takes long has two messages, one that fails may have only the first."""
     field = "USER_UNIT" if scope == "user" else "UNIT"
-    matches = ["MESSAGE_ID=" + journal.STARTED, "%s=%s" % (field, unit)]
-    return journal.entries(_journal(["--since", "@%d" % since, *matches]))
+    kinds = ["MESSAGE_ID=" + journal.STARTING, "MESSAGE_ID=" + journal.STARTED]
+    messages = journal.entries(_journal(["--since", "@%d" % since, *kinds, "%s=%s" % (field, unit)]))
+    return {entry.invocation or str(entry.at): entry.at for entry in messages}
 
 
-def _reaches_back(since: float) -> bool:
+def _reaches_back(since: float, scope: str) -> bool:
     """Whether there is any message from before, or the first ones of this boot."""
-    if _journal(["--until", "@%d" % since, "--lines", "1"]).strip():
+    # Of the first process: a user who sees only messages of his own knows nothing of the system's units.
+    whose = [] if scope == "user" else ["_PID=1"]
+    if _journal(["--until", "@%d" % since, "--lines", "1", *whose]).strip():
         return True
     begun = journal.entries(_journal(["--boot", "MESSAGE_ID=" + _JOURNAL_STARTED]))
     return bool(begun) and begun[0].at - _boot_time() < _SOON_AFTER_BOOT

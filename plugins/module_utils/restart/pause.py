@@ -76,7 +76,7 @@ def in_force(mark: bounded.Reading, now: float) -> t.Optional[Pause]:
         said = json.loads(mark.text)
         until = None if said["until"] is None else unix(said["until"])
         pause = Pause(redacting.shown(str(said["who"])), redacting.shown(str(said["why"])), until)
-    except (ValueError, TypeError, KeyError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return _unclear("the mark cannot be understood")
     return None if until is not None and until <= now else pause
 
