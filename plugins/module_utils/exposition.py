@@ -92,7 +92,8 @@ def parse(body: bytes) -> Page:
         raise Unparseable("the last line is cut off")
     is_vllm = _VLLM_LINE.search(body) is not None
     building: t.Dict[str, _Building] = {}
-    start_time, models = None, {}
+    start_time: t.Optional[float] = None
+    models: t.Dict[str, None] = {}
     for name, labels, value in _samples(body):
         if not abs(value) < _TOO_MUCH:
             continue  # so is NaN, which differs from itself and would pass for a sign of life

@@ -23,8 +23,10 @@ def signs_of_life(before: Sample, after: Sample) -> t.Dict[str, float]:
     }
     if after.running is not None and after.running != (before.running or 0):
         signs["num_requests_running"] = after.running - (before.running or 0)
-    if None not in (before.kv_cache_usage, after.kv_cache_usage) and before.kv_cache_usage != after.kv_cache_usage:
-        signs["kv_cache_usage_perc"] = after.kv_cache_usage - before.kv_cache_usage
+    if before.kv_cache_usage is not None and after.kv_cache_usage is not None:
+        change = after.kv_cache_usage - before.kv_cache_usage
+        if change != 0:
+            signs["kv_cache_usage_perc"] = change
     return signs
 
 

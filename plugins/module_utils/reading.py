@@ -91,7 +91,9 @@ class Endpoint:
         """POST a JSON body to url + path; timeout as in get()."""
         return self._bounded("POST", path, timeout, body, headers)
 
-    def _bounded(self, method, path, timeout, body, headers) -> t.Union[Answer, Failure]:
+    def _bounded(
+        self, method: str, path: str, timeout: float, body: t.Optional[t.Mapping[str, t.Any]], headers: t.Mapping[str, str]
+    ) -> t.Union[Answer, Failure]:
         # Timeouts of sockets start anew with every byte, and a name look-up has none: only a second
         # thread can keep one deadline over all of it. One that comes too late ends by itself.
         box: "queue.Queue[t.Union[Answer, Failure]]" = queue.Queue()
@@ -104,7 +106,9 @@ class Endpoint:
         except queue.Empty:
             return Failure("timeout", "no complete answer within %g s" % timeout)
 
-    def _exchange(self, method, path, deadline, body, headers) -> t.Union[Answer, Failure]:
+    def _exchange(
+        self, method: str, path: str, deadline: float, body: t.Optional[t.Mapping[str, t.Any]], headers: t.Mapping[str, str]
+    ) -> t.Union[Answer, Failure]:
         sent = {"Accept-Encoding": "identity", "Connection": "close", **headers}
         if self.api_key is not None:
             sent["Authorization"] = "Bearer %s" % self.api_key
@@ -132,7 +136,7 @@ def _read_body(response: "requests.Response", deadline: float) -> bytes:
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise _Encoded()
     original = response.raw._original_response  # pylint: disable=protected-access
-    if original.fp is not None:
+    if original is not None and original.fp is not None:
         original.fp = io.BufferedReader(_Bounded(original.fp, deadline))
     parts = []
     while True:

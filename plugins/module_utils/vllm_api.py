@@ -72,7 +72,7 @@ def look_at_proxy(server: Server, monotonic: Monotonic = time.monotonic) -> Look
         return dataclasses.replace(look, failure=read.kind, detail=read.detail)
     names = _model_list(read)
     if names is None:
-        failed = _status_failure(read.status) or {"failure": "malformed", "detail": "no list of models"}
+        failed: t.Dict[str, t.Any] = _status_failure(read.status) or {"failure": "malformed", "detail": "no list of models"}
         return dataclasses.replace(look, **failed)
     return dataclasses.replace(look, models=names[0])
 

@@ -341,7 +341,7 @@ from ..module_utils import driving, options, results
 from ..module_utils.restart import pause
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=options.ARGUMENT_SPEC, supports_check_mode=True)
     options.require_libraries(module)
     try:
