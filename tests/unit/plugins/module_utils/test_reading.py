@@ -98,17 +98,38 @@ HOLDING = {
 }
 
 
-def test_servers_that_drip_or_are_silent_cannot_hold_the_check(serve):
+def test_servers_that_drip_or_are_silent_cannot_hold_the_check(serve, never_accepts, full):
     servers = {name: serve(behave) for name, behave in HOLDING.items()}
+    endpoints = {name: Endpoint(server.url) for name, server in servers.items()}
+    endpoints["an endless handshake"] = Endpoint(servers["an endless handshake"].url.replace("http:", "https:"))
+    endpoints["a server that never accepts"] = _at(never_accepts)
+    endpoints["a server whose queue of connections is full"] = _at(full)
 
-    def read(name):
-        scheme = "https" if "handshake" in name else "http"
-        return Endpoint("%s://127.0.0.1:%d" % (scheme, servers[name].port)).get("/metrics", SOON)
-
-    with concurrent.futures.ThreadPoolExecutor(len(servers)) as threads:
-        kinds = dict(zip(servers, map(kind, threads.map(read, servers))))
-    assert kinds == {name: "timeout" for name in HOLDING}
+    with concurrent.futures.ThreadPoolExecutor(len(endpoints)) as threads:
+        reads = list(threads.map(lambda endpoint: endpoint.get("/metrics", SOON), endpoints.values()))
+    assert dict(zip(endpoints, map(kind, reads))) == dict.fromkeys(endpoints, "timeout")
     assert not any(server.over.is_set() for server in servers.values())  # they would have gone on for ever
+
+
+@pytest.fixture
+def never_accepts():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+@pytest.fixture
+def full():
+    with contextlib.ExitStack() as waiting:
+        listener = waiting.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _place in range(4):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield listener
+
+
+def _at(listener):
+    return Endpoint("http://127.0.0.1:%d" % listener.getsockname()[1])
 
 
 def test_after_the_deadline_nobody_goes_on_reading_a_dripping_body(serve):
@@ -116,25 +137,6 @@ def test_after_the_deadline_nobody_goes_on_reading_a_dripping_body(serve):
     with concurrent.futures.ThreadPoolExecutor(len(servers)) as threads:
         list(threads.map(lambda server: get(server, SOON), servers))
     assert all(server.hung_up.wait(LATE) for server in servers)
-
-
-def test_a_server_that_never_accepts():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        assert kind(_at(listener).get("/metrics", SOON)) == "timeout"
-
-
-def test_a_server_whose_queue_of_connections_is_full():
-    with contextlib.ExitStack() as waiting:
-        listener = waiting.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _place in range(4):
-            one = waiting.enter_context(socket.socket())
-            one.setblocking(False)
-            one.connect_ex(listener.getsockname())
-        assert kind(_at(listener).get("/metrics", SOON)) == "timeout"
-
-
-def _at(listener):
-    return Endpoint("http://127.0.0.1:%d" % listener.getsockname()[1])
 
 
 def test_a_name_server_that_does_not_answer(monkeypatch):
