@@ -49,7 +49,7 @@ def anywhere(tmp_path_factory: pytest.TempPathFactory) -> Anywhere:
     """Makes a release of Ansible that is run from a folder which is not the repository."""
 
     def make(release: str) -> Ansible:
-        return Ansible(release, tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("home"), {})
+        return Ansible(release, tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("home"))
 
     return make
 

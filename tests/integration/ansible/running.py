@@ -47,7 +47,6 @@ class Ansible:
     core: str
     folder: Path
     home: Path
-    extra: t.Mapping[str, str]
 
     def __call__(self, program: str, *arguments: str | Path, **extra: str) -> Run:
         """Run a program of this release; environment variables as keywords."""
@@ -70,7 +69,7 @@ class Ansible:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         path = [part for part in kept["PATH"].split(os.pathsep) if "shims" not in part]
         ours = {"HOME": str(self.home), "PATH": os.pathsep.join(path), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
-        return {**kept, **ours, **self.extra, **extra}
+        return {**kept, **ours, **extra}
 
 
 def inventory(folder: Path, hosts: t.Mapping[str, t.Mapping[str, t.Any]], group: str = "vllm", **everywhere: t.Any) -> Path:
