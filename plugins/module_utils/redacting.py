@@ -16,6 +16,8 @@ _VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|[^\s;|&\"']+)"
 _RULES = (
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
     (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
+    # vLLM takes several keys after one --api-key.
+    (re.compile(rf"(?i)(--api-keys?\s+)(?![-\s]){_VALUE}(?:\s+(?![-;|&}}]){_VALUE})*"), r"\1" + HIDDEN),
     (re.compile(rf"(?i)(--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(r"(\w+://)[^/\s@:]*:[^/\s@]*@"), r"\1" + HIDDEN + "@"),
     (re.compile(r"(?i)((?:^|\s)-u\s*)[^\s:]+:\S+"), r"\1" + HIDDEN),

@@ -10,6 +10,8 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.redacting import s
         'curl -H "Authorization: Bearer geheim" http://127.0.0.1:8000/v1/models',
         "vllm serve org/model --api-key geheim --port 8000",
         "vllm serve org/model --api-key=geheim",
+        "vllm serve org/model --api-key geheim geheim2 geheim3 --port 8000",
+        "argv[]=/usr/bin/vllm serve org/model --api-key one geheim ; ignore_errors=no ; pid=4711",
         "VLLM_API_KEY=geheim vllm serve org/model",
         "export SLACK_TOKEN='geheim wort' && systemctl restart vllm",
         "wget https://monitor:geheim@example.org/hook",
