@@ -21,6 +21,9 @@ from .. import systemd, vllm_api
 from . import evidence, gpu, last_look, locking, pause
 from .budget import Budget, JournalError, starts
 
+# What systemctl says to a user who may not restart the unit.
+_DENIED = re.compile(r"access denied|authentication|not permitted|permission", re.IGNORECASE)
+
 RESTART_TIMEOUT = 900.0
 """Seconds `systemctl restart` may take: a unit may stop only when its TimeoutStopSec kills it."""
 
