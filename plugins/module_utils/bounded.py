@@ -73,9 +73,9 @@ def read_link(path: str, timeout: float = FILE_TIMEOUT) -> Reading:
     return t.cast(Reading, within(timeout, path, lambda: Text(os.readlink(path))))
 
 
-def list_directory(path: str, timeout: float = FILE_TIMEOUT) -> t.Union[t.List[str], Unreadable]:
-    """The names in a directory, sorted."""
-    names = within(timeout, path, lambda: _list_directory(path))
+def list_directory(path: str, files_only: bool = False, timeout: float = FILE_TIMEOUT) -> t.Union[t.List[str], Unreadable]:
+    """The names in a directory, sorted; with `files_only` without those of directories."""
+    names = within(timeout, path, lambda: _list_directory(path, files_only))
     return t.cast("t.Union[t.List[str], Unreadable]", names)
 
 
@@ -203,10 +203,12 @@ def _read_file(path: str, limit: int) -> Reading:
     return Text(b"".join(parts)[:limit].decode("utf-8", "replace"), cut=size > limit)
 
 
-def _list_directory(path: str) -> t.List[str]:
-    names = []
+def _list_directory(path: str, files_only: bool) -> t.List[str]:
+    names: t.List[str] = []
     with os.scandir(path) as entries:
         for entry in entries:
+            if files_only and entry.is_dir():
+                continue
             names.append(entry.name)
             if len(names) >= DIRECTORY_LIMIT:
                 break

@@ -19,6 +19,7 @@ from .parties import Party, Target, ordered
 _CRON = ("cron.service", "crond.service", "cronie.service", "anacron.service", "fcron.service")
 _AT = ("atd.service",)
 _MONIT = ("monit.service",)
+_TYPES = ("service", "timer", "path", "target")
 _SUPERVISORD = ("supervisor.service", "supervisord.service")
 
 
@@ -53,8 +54,7 @@ class Examination:
         self.loading_time = loading_time
         self.user_names = survey.user_names()
         self._notes: t.List[str] = []
-        self._runners: t.List[unitfacts.Runner] = []
-        self._triggers: t.Dict[t.Optional[int], t.List[unitfacts.Trigger]] = {}
+        self._units: t.Dict[t.Optional[int], t.Dict[str, units.Properties]] = {}
         self._inspected: t.Optional[t.List[enginefacts.Inspected]] = None
         managers = survey.managers(os.geteuid())
         for uid in (None, *managers):
@@ -69,18 +69,17 @@ class Examination:
 
     def _read_manager(self, uid: t.Optional[int]) -> None:
         whose = "the system" if uid is None else f"the user {self.user_names.get(uid, uid)}"
-        services = survey.systemctl(uid, "show", "*.service", "--all", "--property=" + unitfacts.SERVICES_SHOWN)
-        if isinstance(services, bounded.Unreadable):
-            self._notes.append(f"the services of {whose} could not be read: {services.why}")
-        else:
-            self._runners += unitfacts.runners(services.text, uid)
-        show = ("show", "*.timer", "*.path", "--all", "--property=" + unitfacts.TRIGGERS_SHOWN)
-        triggers = survey.systemctl(uid, *show)
-        if isinstance(triggers, bounded.Unreadable):
-            self._notes.append(f"the timers of {whose} could not be read: {triggers.why}")
-            self._triggers[uid] = []
-        else:
-            self._triggers[uid] = unitfacts.triggers(triggers.text)
+        listed = survey.systemctl(uid, "list-unit-files", "--no-legend", *(f"--type={name}" for name in _TYPES))
+        names = unitfacts.listed(listed.text) if isinstance(listed, bounded.Text) else []
+        # The patterns match what is loaded, such as instances of templates; the names also what is not.
+        patterns = [f"*.{name}" for name in _TYPES]
+        answer = survey.systemctl(uid, "show", "--all", "--property=" + unitfacts.ALL_SHOWN, *patterns, *names[:2000])
+        gone = uid is not None and uid not in survey.managers(os.geteuid())
+        for reading in (listed, answer):
+            # A user's manager ends soon after the last session of the user: then it starts nothing either.
+            if isinstance(reading, bounded.Unreadable) and not gone:
+                self._notes.append(f"the units of {whose} could not be read: {reading.why}")
+        self._units[uid] = unitfacts.blocks(answer.text) if isinstance(answer, bounded.Text) else {}
 
     def unit(self, asked: Asked) -> t.Dict[str, t.Any]:
         """Who can restart this unit, and who did."""
@@ -123,26 +122,17 @@ class Examination:
         )
 
     def _dependencies(self, asked: Asked, properties: units.Properties, files: t.Mapping[str, str]) -> t.List[Party]:
-        linked = unitfacts.linked_units(properties)
-        by_unit: t.Dict[str, t.Tuple[str, ...]] = {}
+        others = self._units.get(asked.uid, {})
         texts = dict(files)
-        if linked:
-            show = ("show", *linked[:200], "--property=Id,FragmentPath,SourcePath,DropInPaths")
-            answer = survey.systemctl(asked.uid, *show)
-            if isinstance(answer, bounded.Unreadable):
-                self._notes.append(f"the units that {asked.unit} hangs on could not be read: {answer.why}")
-            else:
-                for block in units.split_units(answer.text):
-                    by_unit[units.first(block, "Id")] = unitfacts.files_of(block)
-        for paths in by_unit.values():
-            texts.update({path: self.library.unit_file(path) for path in paths})
-        return unitfacts.dependencies(properties, texts, by_unit)
+        for name in unitfacts.linked(properties, others):
+            texts.update({path: self.library.unit_file(path) for path in unitfacts.files_of(others.get(name, {}))})
+        return unitfacts.dependencies(properties, texts, others)
 
     def _services(self, context: matching.Context) -> t.Iterator[Party]:
-        for uid, triggers in self._triggers.items():
-            of_manager = [runner for runner in self._runners if runner.uid == uid]
-            yield from matching.from_services(context, of_manager, triggers, self.library.unit_file)
-        own = self._triggers.get(context.target.uid, [])
+        for uid, others in self._units.items():
+            runners, triggers = unitfacts.runners(others, uid), unitfacts.triggers(others)
+            yield from matching.from_services(context, runners, triggers, self.library.unit_file)
+        own = unitfacts.triggers(self._units.get(context.target.uid, {}))
         yield from matching.from_triggers_of_the_unit(context.target, own, self.library.unit_file)
 
     def _jobs(self, context: matching.Context) -> t.Iterator[Party]:
@@ -196,7 +186,8 @@ class Examination:
         return self._inspected
 
     def _runs(self, names: t.Sequence[str]) -> bool:
-        return any(runner.active for runner in self._runners if runner.name in names and runner.uid is None)
+        system = self._units.get(None, {})
+        return any(units.first(system.get(name, {}), "ActiveState") == "active" for name in names)
 
     def _said(
         self,

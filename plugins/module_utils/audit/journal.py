@@ -168,13 +168,14 @@ def asker(restart: Restart, around: t.Sequence[Entry], target: Target, parties: 
     if restart.by_systemd and restart.result not in ("signal", ""):
         return Asker("systemd", f"systemd, since {why}", True)
     scene = _Scene(restart, around, target, parties)
-    for look in (scene.ansible, scene.sudo, scene.service, scene.cron, scene.at, scene.dependency, scene.monit):
+    looks = (scene.ansible, scene.sudo, scene.service, scene.cron, scene.at, scene.dependency, scene.monit, scene.daemon)
+    for look in looks:
         found = look()
         if found:
             return found
     if restart.by_systemd:
         return Asker("systemd", f"systemd, since {why or 'it was down'}", True)
-    return scene.daemon() or Asker()
+    return Asker()
 
 
 Look = t.Optional[Asker]
@@ -189,10 +190,16 @@ class _Scene:
         self.target = target
         self.parties = parties
 
-    def _before(self, seconds: float) -> t.Iterator[Entry]:
-        """The messages of so many seconds before the restart began; a cause comes first."""
+    def _before(self, seconds: float, or_during: bool = False) -> t.Iterator[Entry]:
+        """The messages of so many seconds before the restart began. A cause comes first, but after the start before:
+        what came earlier was the cause of that one.
+        """
+        earliest = self.restart.began - seconds
+        if self.restart.after is not None:
+            earliest = max(earliest, self.restart.at - self.restart.after)
+        latest = self.restart.at if or_during else self.restart.began
         for entry in self.around:
-            if self.restart.began - seconds <= entry.at <= self.restart.began + _SLACK:
+            if earliest <= entry.at <= latest + _SLACK:
                 yield entry
 
     def ansible(self) -> Look:
@@ -222,8 +229,11 @@ class _Scene:
 
     def service(self) -> Look:
         """A service that restarts the unit was started before, and had not ended yet."""
+        starting = {entry.invocation for entry in self.around if entry.message_id == STARTING}
         for entry in self._before(BEFORE):
-            if entry.message_id not in (STARTING, STARTED):
+            # A service that does one thing is "starting" while it does it, and "started" once it is done.
+            done = entry.message_id == STARTED and entry.invocation in starting
+            if entry.message_id not in (STARTING, STARTED) or done:
                 continue
             for party in self.parties:
                 if party.service and entry.unit == party.service and not self._ended(entry):
@@ -260,10 +270,9 @@ class _Scene:
 
     def dependency(self) -> Look:
         """A unit that takes this one along went down in the same moment."""
-        for entry in self.around:
+        for entry in self._before(_AT_ONCE, or_during=True):
             setting = self.target.setting_towards(entry.unit) if entry.unit else None
-            went_down = entry.message_id in (STOPPING, STOPPED, FAILED, EXITED)
-            if setting and went_down and self.restart.began - _AT_ONCE <= entry.at <= self.restart.at + _SLACK:
+            if setting and entry.message_id in (STOPPING, STOPPED, FAILED, EXITED):
                 return Asker("dependency", f"{entry.unit} ({setting})", True)
         return None
 

@@ -71,7 +71,7 @@ class Library:
             self.notes.append(note)
 
     def _names(self, folder: str) -> t.List[str]:
-        names = bounded.list_directory(folder)
+        names = bounded.list_directory(folder, files_only=True)
         if isinstance(names, bounded.Unreadable):
             if not names.missing:
                 self._note(str(names))
@@ -81,9 +81,6 @@ class Library:
     def _folder(self, folder: str, by_run_parts: bool = False) -> t.Iterator[t.Tuple[str, str]]:
         for name in self._names(folder):
             if crontabs.is_run(name, by_run_parts):
-                answer = bounded.read_file(f"{folder}/{name}", limit=0)
-                if isinstance(answer, bounded.Unreadable) and answer.why == "not a regular file":
-                    continue
                 text = self._text(f"{folder}/{name}")
                 if text is not None:
                     yield f"{folder}/{name}", text

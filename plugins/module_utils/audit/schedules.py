@@ -56,9 +56,11 @@ def calendar(text: str) -> t.Optional[int]:
     times = _times(hour, minute, "/", start=True)
     if times is None:
         return None
-    if weekday is None and date in ("*-*-*", "*-*-01", "*-01-01"):
-        return _distance(times, {"*-*-*": DAY, "*-*-01": 30 * DAY, "*-01-01": 365 * DAY}[date])
-    return _distance(times, DAY if len(times) > 1 else 7 * DAY)
+    periods = {r"\*-\*-\*": 7 * DAY if weekday else DAY, r"\*-\*-\d+": 30 * DAY, r"\*-\d+-\d+": 365 * DAY}
+    period = next((days for pattern, days in periods.items() if re.fullmatch(pattern, date)), None)
+    if period is None:
+        return None
+    return _distance(times, DAY if len(times) > 1 else period)
 
 
 def cron(fields: t.Sequence[str]) -> t.Optional[int]:

@@ -198,10 +198,8 @@ class _Line:
 
     def restarts(self) -> t.Iterator[Found]:
         into_a_shell = _INTO_A_SHELL.search(self.line)
-        for segment in _SEPARATORS.split(self.line):
+        for segment in _segments(self.line, bool(into_a_shell)):
             words = _words(segment)
-            if not words or (_only_said(words) and not into_a_shell):
-                continue
             yield from self._systemctl(words)
             yield from self._service(words)
             yield from self._bus(words)
@@ -338,6 +336,34 @@ class _Line:
         if finds and (re.search(r"vllm", meant, re.IGNORECASE) or self.target.stem in meant or ports):
             match = re.search(r"kill\b.*", self.line)
             yield "kill", match.group(0).strip() if match else "kill", False, False, self.target.unit
+
+
+def _segments(line: str, into_a_shell: bool) -> t.Iterator[str]:
+    """The commands of a line, but for those that only say something.
+
+    What stands in quotes may be a command itself (bash -c), unless the whole of it is only said.
+    """
+    for outer in _outside_quotes(line):
+        if into_a_shell or not _only_said(_words(outer)):
+            for inner in _SEPARATORS.split(outer):
+                if into_a_shell or not _only_said(_words(inner)):
+                    yield inner
+
+
+def _outside_quotes(line: str) -> t.Iterator[str]:
+    """The line split at separators outside of quotes; `$(` and a backtick count within double quotes too."""
+    start, quote = 0, ""
+    found = {match.start(): match for match in _SEPARATORS.finditer(line)}
+    for index, character in enumerate(line):
+        match = found.get(index)
+        if match and (not quote or (quote == '"' and match.group(0) in ("$(", "`"))):
+            yield line[start:index]
+            start = match.end()
+        elif quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'":
+            quote = character
+    yield line[start:]
 
 
 def _only_said(words: t.Sequence[str]) -> bool:

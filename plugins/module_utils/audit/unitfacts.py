@@ -22,16 +22,12 @@ UNIT_SHOWN = (
 """The properties of the unit that is looked at."""
 
 _EXEC = ("ExecCondition", "ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStop", "ExecStopPost")
-SERVICES_SHOWN = (
+ALL_SHOWN = (
     "Id,ActiveState,UnitFileState,FragmentPath,SourcePath,DropInPaths,Environment,EnvironmentFiles,OnFailureOf,"
-    "OnSuccessOf,UpheldBy," + ",".join(_EXEC)
+    "OnSuccessOf,UpheldBy,OnFailure,OnSuccess,Upholds,Conflicts,PropagatesStopTo,Unit,TimersMonotonic,TimersCalendar,"
+    "Paths," + ",".join(_EXEC)
 )
-"""The properties of every service of the host."""
-
-TRIGGERS_SHOWN = (
-    "Id,ActiveState,LoadState,UnitFileState,FragmentPath,DropInPaths,Unit,Triggers,TimersMonotonic,TimersCalendar,Paths"
-)
-"""The properties of timers and path units."""
+"""The properties of every other unit of the host."""
 
 Files = t.Mapping[str, str]
 """The text of unit files by their path."""
@@ -103,10 +99,15 @@ def files_of(properties: units.Properties) -> t.Tuple[str, ...]:
     return tuple(path for path in (*paths, *units.first(properties, "DropInPaths").split()) if path)
 
 
-def linked_units(properties: units.Properties) -> t.List[str]:
-    """The other units whose files dependencies() needs."""
-    names = {name for link in _LINKS for name in _others(properties, link)}
-    return sorted(names | set(units.first(properties, "TriggeredBy").split()))
+def listed(text: str) -> t.List[str]:
+    """The units in the output of `systemctl list-unit-files` that can be asked for: no templates, none masked."""
+    rows = [line.split() for line in text.splitlines()]
+    return [row[0] for row in rows if len(row) > 1 and "@." not in row[0] and not row[1].startswith("masked")]
+
+
+def blocks(text: str) -> t.Dict[str, units.Properties]:
+    """The properties of units by name."""
+    return {units.first(block, "Id"): block for block in units.split_units(text) if units.first(block, "Id")}
 
 
 def takes_along(properties: units.Properties) -> t.Tuple[t.Tuple[str, str], ...]:
@@ -114,19 +115,35 @@ def takes_along(properties: units.Properties) -> t.Tuple[t.Tuple[str, str], ...]
     return tuple((name, link.shown_as) for link in _LINKS if link.takes_along for name in _others(properties, link))
 
 
-def dependencies(properties: units.Properties, files: Files, files_by_unit: t.Mapping[str, t.Sequence[str]]) -> t.List[Party]:
-    """The units that take this one along. Several settings towards the same unit are one party."""
+def dependencies(properties: units.Properties, files: Files, others: t.Mapping[str, units.Properties]) -> t.List[Party]:
+    """The units that take this one along. Several settings towards the same unit are one party.
+
+    `others` are the properties of all units of the host: systemd tells this one's own only of those that are loaded.
+    """
     found: t.Dict[str, Party] = {}
+    own = units.first(properties, "Id")
     for link in _LINKS:
-        for name in _others(properties, link):
-            paths = files_of(properties) if link.mine else files_by_unit.get(name, ())
-            places = tuple(written(link.written_as, paths, files, name if link.mine else units.first(properties, "Id")))
+        names = _others(properties, link)
+        if not link.mine:
+            names = [*names, *(name for name, block in others.items() if own in units.first(block, link.written_as).split())]
+        for name in dict.fromkeys(names):
+            paths = files_of(properties) if link.mine else files_of(others.get(name, {}))
+            places = tuple(written(link.written_as, paths, files, name if link.mine else own))
             before = found.get(name)
-            if before:
-                found[name] = dataclasses.replace(before, places=before.places + places)
-            else:
+            if before is None:
                 found[name] = Party("dependency", name, link.action, places, when=link.when.format(name))
+            else:
+                found[name] = dataclasses.replace(before, places=tuple(dict.fromkeys(before.places + places)))
     return list(found.values())
+
+
+def linked(properties: units.Properties, others: t.Mapping[str, units.Properties]) -> t.List[str]:
+    """The other units whose files dependencies() needs the text of."""
+    own = units.first(properties, "Id")
+    names = {name for link in _LINKS for name in _others(properties, link)}
+    forward = [link.written_as for link in _LINKS if not link.mine]
+    names |= {name for name, block in others.items() if any(own in units.first(block, one).split() for one in forward)}
+    return sorted(names)
 
 
 def _others(properties: units.Properties, link: _Link) -> t.List[str]:
@@ -190,10 +207,10 @@ def own_parties(properties: units.Properties, files: Files) -> t.List[Party]:
     return found
 
 
-def triggers(text: str) -> t.List[Trigger]:
-    """The timers and path units in the output of `systemctl show`."""
+def triggers(others: t.Mapping[str, units.Properties]) -> t.List[Trigger]:
+    """The timers and path units among the units of a host."""
     found = []
-    for block in units.split_units(text):
+    for block in others.values():
         name, service = units.first(block, "Id"), units.first(block, "Unit")
         if not service or not name.endswith((".timer", ".path")):
             continue
@@ -228,10 +245,10 @@ def _conditions(block: units.Properties) -> t.Iterator[t.Tuple[str, t.Optional[i
             yield f"{match.group(2)}={match.group(1)}", None
 
 
-def runners(text: str, uid: t.Optional[int] = None) -> t.List[Runner]:
-    """The services in the output of `systemctl show`."""
+def runners(others: t.Mapping[str, units.Properties], uid: t.Optional[int] = None) -> t.List[Runner]:
+    """The services among the units of a host."""
     found = []
-    for block in units.split_units(text):
+    for block in others.values():
         name = units.first(block, "Id")
         commands = tuple(
             " ".join(units.command(value)) for kind in _EXEC for value in block.get(kind, ()) if units.command(value)

@@ -73,6 +73,9 @@ class Survey:
 
     def _managed(self, uid: t.Optional[int]) -> t.List[units.Service]:
         answer = systemctl(uid, "show", "*.service", "--all", "--property=" + units.SHOWN)
+        if isinstance(answer, bounded.Unreadable) and uid is not None and uid not in managers(self.uid):
+            # A user's manager ends soon after the last session of the user, and its units with it.
+            return []
         if isinstance(answer, bounded.Unreadable):
             whose = "the system" if uid is None else f"the user with the number {uid}"
             self.notes.append(f"the services of {whose} could not be listed: {answer.why}")

@@ -77,3 +77,10 @@ def test_a_command_sees_nothing_of_the_environment(monkeypatch, name):
     monkeypatch.setenv(name, "x")
     answer = bounded.run([sys.executable, "-c", f"import os; print({name!r} in os.environ)"])
     assert answer == bounded.Text("False\n")
+
+
+def test_the_names_in_a_folder_with_and_without_folders(tmp_path):
+    (tmp_path / "b").write_text("")
+    (tmp_path / "a").mkdir()
+    assert bounded.list_directory(str(tmp_path)) == ["a", "b"]
+    assert bounded.list_directory(str(tmp_path), files_only=True) == ["b"]

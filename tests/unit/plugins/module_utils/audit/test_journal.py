@@ -106,11 +106,24 @@ def test_a_timer_whose_service_was_running_then():
     assert ask(began, ended, parties=[TIMER]) == Asker("timer", "w.timer", True)
 
 
+def test_what_came_before_the_start_before_was_the_cause_of_that_one():
+    soon = Restart(at=1003, began=1000, after=8, result="success", by_systemd=False)
+    assert ask(sudo(994, "systemctl restart vllm"), restart=soon) == Asker()
+    assert ask(sudo(996, "systemctl restart vllm"), restart=soon).name == "alice (sudo)"
+
+
 def test_a_timer_whose_service_had_ended_before():
     began = entry(940, STARTING, unit="w.service", invocation="x")
     ended = entry(960, SUCCEEDED, unit="w.service", invocation="x")
     finished = entry(960, STARTED, unit="w.service", invocation="x")
     assert ask(began, ended, finished, parties=[TIMER]) == Asker()
+
+
+def test_a_service_that_is_done_is_no_cause_however_shortly_before():
+    began = entry(998, STARTING, unit="w.service", invocation="x")
+    done = entry(999.9, STARTED, unit="w.service", invocation="x")
+    soon = Restart(at=1003, began=1000, after=4, result="success", by_systemd=False)
+    assert ask(began, done, parties=[TIMER], restart=soon) == Asker()
 
 
 def test_cron_by_the_command_of_a_known_job():

@@ -30,6 +30,7 @@ def test_spans_of_systemd(text, seconds):
         ("*-*-01 00:00:00", 30 * DAY),
         ("*-*-* *:*:00", MINUTE),
         ("*-*-* *:*:00/20", None),
+        ("2099-01-01 00:00:00", None),
         ("nonsense", None),
     ],
 )

@@ -43,7 +43,7 @@ FILES = {
     "/etc/systemd/system/gpu-prep.service": "[Unit]\nDescription=x\nOnFailure=vllm.service\n",
     "/etc/systemd/system/maintenance.target": "[Unit]\nConflicts=other.service vllm.service\n",
 }
-BY_UNIT = {name.rsplit("/", 1)[-1]: [name] for name in FILES}
+OTHERS = {name.rsplit("/", 1)[-1]: {"FragmentPath": [name]} for name in FILES}
 
 
 def properties(text):
@@ -52,7 +52,7 @@ def properties(text):
 
 def test_a_plain_unit_hangs_on_nothing():
     plain = properties(CLEAN)
-    assert unitfacts.dependencies(plain, FILES, BY_UNIT) == []
+    assert unitfacts.dependencies(plain, FILES, OTHERS) == []
     assert unitfacts.own_parties(plain, FILES) == []
     assert unitfacts.takes_along(plain) == ()
 
@@ -83,7 +83,7 @@ def test_without_restart_a_watchdog_only_kills():
 
 
 def test_units_that_take_it_along_with_where_that_is_written():
-    found = {party.name: party for party in unitfacts.dependencies(properties(HOSTILE), FILES, BY_UNIT)}
+    found = {party.name: party for party in unitfacts.dependencies(properties(HOSTILE), FILES, OTHERS)}
     places = {name: [str(place) for place in party.places] for name, party in found.items()}
     assert places == {
         "llm.target": ["/etc/systemd/system/vllm.service:2", "/etc/systemd/system/llm.target:2"],
@@ -127,7 +127,7 @@ ActiveState=inactive
 
 
 def test_timers_and_paths():
-    five, thirty, path = unitfacts.triggers(TRIGGERS)
+    five, thirty, path = unitfacts.triggers(unitfacts.blocks(TRIGGERS))
     assert (five.service, five.every, five.active, five.kind) == ("w5.service", 300, True, "timer")
     assert (thirty.every, thirty.active) == (1800, False)
     assert (path.kind, path.when, path.every) == ("path", "PathExists=/run/vllm-dead", None)
@@ -149,7 +149,7 @@ ActiveState=active
 
 
 def test_services():
-    (found,) = unitfacts.runners(SERVICES)
+    (found,) = unitfacts.runners(unitfacts.blocks(SERVICES))
     assert sorted(found.commands) == ["/bin/sh -c curl x || systemctl restart $UNIT", "/bin/true"]
     assert found.environment == (("UNIT", "vllm"),)
     assert found.started_when == "when vllm.service fails"
@@ -158,4 +158,19 @@ def test_services():
 
 @pytest.mark.parametrize("text", ["", "garbage", "Id=\n\n", "Failed to connect to bus: No such file\n"])
 def test_text_that_makes_no_sense(text):
-    assert unitfacts.triggers(text) == [] and unitfacts.runners(text) == []
+    found = unitfacts.blocks(text)
+    assert unitfacts.triggers(found) == [] and unitfacts.runners(found) == []
+
+
+def test_units_that_are_not_loaded_reach_it_by_their_own_settings():
+    others = {"backup.service": {"Conflicts": ["vllm.service x.service"], "FragmentPath": ["/etc/backup.service"]}}
+    files = {"/etc/backup.service": "[Unit]\nConflicts=vllm.service x.service\n"}
+    plain = properties(CLEAN)
+    assert unitfacts.linked(plain, others) == ["backup.service"]
+    (found,) = unitfacts.dependencies(plain, files, others)
+    assert (found.name, found.action, str(found.places[0])) == ("backup.service", "stop", "/etc/backup.service:2")
+
+
+def test_unit_files_that_can_be_asked_for():
+    text = "a.service enabled enabled\nb@.service static -\nc.timer masked enabled\nd.timer disabled enabled\n\n"
+    assert unitfacts.listed(text) == ["a.service", "d.timer"]

@@ -1,0 +1,4 @@
+import subprocess
+
+UNIT = "vllm.service"
+subprocess.run(["systemctl", "restart", UNIT], check=True)

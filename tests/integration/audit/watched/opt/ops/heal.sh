@@ -1,0 +1,2 @@
+#!/bin/sh
+kill -9 $(pgrep -f "vllm serve")
