@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,8 @@ class Engine(threading.Thread):
         self.admits = True  # False: nothing is taken out of the queue
         self.stale_running: int | None = None  # what num_requests_running says instead of the truth
         self.alive = True
+        self._stepping = False
+        self._orders: list = []
         self._halt = threading.Event()
         self._inbox: deque = deque()
         self._waiting: deque = deque()
@@ -88,20 +91,24 @@ class Engine(threading.Thread):
 
     def pause(self, mode: str) -> None:
         """Pause like POST /pause: abort what there is, wait for what runs, or keep everything as it stands."""
-        with self.changed:
+        def order() -> None:
             self.paused = mode
             if mode == "abort":
                 self._abort_all()
-            self.changed.notify_all()
+
+        self._between_steps(order)
 
     def resume(self) -> None:
         """End a pause."""
         self._set(paused="")
 
     def sleep(self, level: int) -> None:
-        """Sleep at level 1 or 2, or wake at level 0.  The sleep state is shown at once, without a step."""
-        self.stats.set_sleep(level)
-        self._set(sleep_level=level)
+        """Sleep at level 1 or 2, or wake at level 0.  The sleep state is shown without a step."""
+        def order() -> None:
+            self.stats.set_sleep(level)
+            self.sleep_level = level
+
+        self._between_steps(order)
 
     def admit(self, admits: bool) -> None:
         """Open or close the way from the queue into the batch."""
@@ -135,6 +142,22 @@ class Engine(threading.Thread):
     def open_requests(self) -> int:
         """How many requests it owes an answer."""
         return len(self._open)
+
+    def _between_steps(self, order: Callable[[], None]) -> None:
+        """Carry out an order, after the step that goes on if there is one, and return when that is done.
+
+        A frozen engine gets round to it when it thaws; that is not waited for.
+        """
+        with self.changed:
+            self._orders.append(order)
+            if not self._stepping:
+                self._carry_out_orders()
+            self.changed.wait_for(lambda: order not in self._orders or self.frozen or not self.alive)
+
+    def _carry_out_orders(self) -> None:
+        while self._orders:
+            self._orders.pop(0)()
+        self.changed.notify_all()
 
     def _set(self, **values: Any) -> None:
         with self.changed:
@@ -190,6 +213,7 @@ class Engine(threading.Thread):
     def _begin_step(self) -> tuple:
         """Choose who computes how many tokens in the step that begins now, and say how long it takes."""
         with self.changed:
+            self._stepping = True
             self._admit_from_queue()
             budget = self.settings.max_num_batched_tokens
             seconds = self.settings.step_seconds
@@ -232,6 +256,8 @@ class Engine(threading.Thread):
             self.steps += 1
             self.stats.published = True
             self._publish_gauges()
+            self._stepping = False
+            self._carry_out_orders()
 
     def _compute(self, plan: list) -> None:
         now = time.monotonic()
