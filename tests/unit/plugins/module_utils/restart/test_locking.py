@@ -28,9 +28,8 @@ def other(path):
 
 
 def test_a_lock_that_is_free_is_held_inside_and_free_after(path):
-    with locking.lock(path):
-        with pytest.raises(locking.Held), locking.lock(path):
-            pass
+    with locking.lock(path), pytest.raises(locking.Held), locking.lock(path):
+        pass
     with locking.lock(path):
         pass
 
