@@ -54,6 +54,7 @@ class Engine(threading.Thread):
         self.stale_running: int | None = None  # what num_requests_running says instead of the truth
         self.alive = True
         self._stepping = False
+        self._queried_tokens = self._preemptions = 0  # since the last step
         self._orders: list = []
         self._halt = threading.Event()
         self._inbox: deque = deque()
@@ -241,8 +242,7 @@ class Engine(threading.Thread):
             request = self._waiting.popleft()
             request.admitted_at = now
             self._running.append(request)
-            self.stats.add("prefix_cache_queries_total", request.prompt_tokens)
-            self.stats.add("gpu_prefix_cache_queries_total", request.prompt_tokens)
+            self._queried_tokens += request.prompt_tokens
 
     def _end_step(self, plan: list) -> None:
         with self.changed:
@@ -254,7 +254,7 @@ class Engine(threading.Thread):
             self._make_room()
             self._drop_gone()
             self.steps += 1
-            self.stats.published = True
+            self._publish_scheduling()
             self._publish_gauges()
             self._stepping = False
             self._carry_out_orders()
@@ -342,7 +342,14 @@ class Engine(threading.Thread):
             request.computed = 0
             request.preemptions += 1
             self._waiting.appendleft(request)
-            self.stats.add("num_preemptions_total", 1)
+            self._preemptions += 1
+
+    def _publish_scheduling(self) -> None:
+        self.stats.published = True
+        self.stats.add("prefix_cache_queries_total", self._queried_tokens)
+        self.stats.add("gpu_prefix_cache_queries_total", self._queried_tokens)
+        self.stats.add("num_preemptions_total", self._preemptions)
+        self._queried_tokens = self._preemptions = 0
 
     def _publish_gauges(self) -> None:
         running, waiting = len(self._running), len(self._waiting)

@@ -77,11 +77,12 @@ def test_more_requests_than_slots_are_shown_as_waiting(make_engine):
     assert engine.stats.get("num_requests_waiting_by_reason", "capacity") == 40
 
 
-def test_the_gauges_say_zero_during_the_first_step_after_idle(make_engine):
+def test_nothing_moves_during_the_first_step_after_idle(make_engine):
     engine = make_engine()
+    before = everything(engine)
     submit(engine, prompt_tokens=100, max_tokens=1, chunk_tokens=100, chunk_seconds=60)
     wait_until(lambda: engine.truth()["running"] == 1)
-    assert gauges(engine) == (0, 0)
+    assert everything(engine) == before
 
 
 def test_the_first_step_ever_may_take_longer(make_engine):
@@ -276,8 +277,10 @@ def test_pause_keep_holds_everything_until_a_request_comes(make_engine):
     wait_until(lambda: gauges(engine) == (0, 5))
     engine.abort(probe)
     wait_until(lambda: gauges(engine) == (0, 4))
+    assert engine.stats.get("num_preemptions_total") == 0
     engine.resume()
     wait_until(lambda: gauges(engine) == (2, 2))
+    assert engine.stats.get("num_preemptions_total") == 2
 
 
 def test_without_admission_requests_wait_for_ever(make_engine):
