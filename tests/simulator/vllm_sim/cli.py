@@ -14,13 +14,13 @@ import time
 from typing import Any
 
 from .control import Control
-from .engine import EngineSettings
 from .exchange import Exchange
 from .front import Front
 from .listener import Listener
 from .process import Process
 from .proxy import Proxy
 from .releases import DEFAULT, RELEASES, release
+from .scheduler import EngineSettings
 from .server import Server, ServerSettings
 from .states import STATES, enter
 

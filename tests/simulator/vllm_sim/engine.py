@@ -6,31 +6,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from .releases import Release
 from .requests import Request, report_end, report_first_token, report_next_token
+from .scheduler import EngineSettings, Scheduler
 from .statistics import Statistics
 
 ENGINE_DIED = "engine_died"
 SERVER_STOPPED = "server_stopped"
 FAILURES = (ENGINE_DIED, SERVER_STOPPED)
-
-
-@dataclass(frozen=True)
-class EngineSettings:
-    """What an engine is like.  Times in seconds."""
-
-    release: Release
-    step_seconds: float = 0.02
-    max_num_seqs: int = 12
-    max_num_batched_tokens: int = 2048
-    block_size: int = 16
-    blocks: int = 8192
-    max_model_len: int = 131072
-    first_step_seconds: float = 0.0  # one-off work inside the very first step, such as compiling
-    pooling: bool = False
 
 
 class Engine(threading.Thread):
@@ -54,12 +38,10 @@ class Engine(threading.Thread):
         self.stale_running: int | None = None  # what num_requests_running says instead of the truth
         self.alive = True
         self._stepping = False
-        self._queried_tokens = self._preemptions = 0  # since the last step
         self._orders: list = []
         self._halt = threading.Event()
         self._inbox: deque = deque()
-        self._waiting: deque = deque()
-        self._running: list = []
+        self._scheduler = Scheduler(settings)
         self._open: set = set()
 
     # What others ask of it -----------------------------------------------------------------------------------
@@ -137,7 +119,7 @@ class Engine(threading.Thread):
             return {
                 "engine": self.number, "alive": self.alive, "frozen": self.frozen, "paused": self.paused,
                 "sleep_level": self.sleep_level, "steps": self.steps, "open": len(self._open),
-                "running": len(self._running), "waiting": len(self._waiting), "unseen": len(self._inbox),
+                "running": len(self._scheduler.running), "waiting": len(self._scheduler.waiting), "unseen": len(self._inbox),
             }
 
     def open_requests(self) -> int:
@@ -191,58 +173,28 @@ class Engine(threading.Thread):
         news = bool(self._inbox)
         arrivals = [request for request in self._inbox if request is not None and not request.gone]
         self._inbox.clear()
-        self._drop_gone()
-        self._waiting.extend(arrivals)
+        self._scheduler.drop_gone()
+        self._scheduler.enqueue(arrivals)
         if arrivals and self.paused == "keep" and self.settings.release.arrival_preempts_when_kept:
-            self._preempt(len(self._running))
+            self._scheduler.preempt(len(self._scheduler.running))
         return news
-
-    def _drop_gone(self) -> None:
-        self._running = [request for request in self._running if not request.gone]
-        if any(request.gone for request in self._waiting):
-            self._waiting = deque(request for request in self._waiting if not request.gone)
 
     def _can_step(self) -> bool:
         asleep = self.sleep_level and self.settings.release.sleep_stops_answers
         if asleep or self.paused in ("abort", "keep"):
             return False
-        return bool(self._running or (self._waiting and self._may_admit()))
+        return bool(self._scheduler.running or (self._scheduler.waiting and self._may_admit()))
 
     def _may_admit(self) -> bool:
         return self.admits and not self.paused
 
-    def _begin_step(self) -> tuple:
-        """Choose who computes how many tokens in the step that begins now, and say how long it takes."""
+    def _begin_step(self) -> tuple[list, float]:
         with self.changed:
             self._stepping = True
-            self._admit_from_queue()
-            budget = self.settings.max_num_batched_tokens
-            seconds = self.settings.step_seconds
-            if not self.steps:
-                seconds += self.settings.first_step_seconds
-            plan = []
-            for request in self._running:
-                tokens = self._tokens_for(request, budget)
-                if tokens:
-                    plan.append((request, tokens))
-                    budget -= tokens
-                    seconds = seconds if request.prefilled else max(seconds, request.chunk_seconds)
-            return plan, seconds
-
-    def _tokens_for(self, request: Request, budget: int) -> int:
-        if request.prefilled:
-            return 1
-        if request.chunk_tokens:
-            return min(request.chunk_tokens, request.prompt_tokens - request.computed)
-        return max(0, min(budget, request.prompt_tokens - request.computed))
-
-    def _admit_from_queue(self) -> None:
-        now = time.monotonic()
-        while self._may_admit() and self._waiting and len(self._running) < self.settings.max_num_seqs:
-            request = self._waiting.popleft()
-            request.admitted_at = now
-            self._running.append(request)
-            self._queried_tokens += request.prompt_tokens
+            if self._may_admit():
+                self._scheduler.admit()
+            plan, seconds = self._scheduler.plan_step()
+            return plan, seconds if self.steps else seconds + self.settings.first_step_seconds
 
     def _end_step(self, plan: list) -> None:
         with self.changed:
@@ -251,8 +203,8 @@ class Engine(threading.Thread):
             if not self.alive:
                 return
             self._compute(plan)
-            self._make_room()
-            self._drop_gone()
+            self._scheduler.make_room()
+            self._scheduler.drop_gone()
             self.steps += 1
             self._publish_scheduling()
             self._publish_gauges()
@@ -318,42 +270,22 @@ class Engine(threading.Thread):
         now = time.monotonic()
         for request in list(self._open):
             self._finish(request, "abort", now)
-        self._drop_gone()
+        self._scheduler.drop_gone()
         self._publish_gauges()
 
-    # KV cache ------------------------------------------------------------------------------------------------
-
-    def _blocks_of(self, request: Request) -> int:
-        # V0 takes the blocks of the whole prompt when it admits a request, V1 those of each chunk.
-        prompt = request.prompt_tokens if self.settings.release.is_v0 else request.computed
-        return -(-(prompt + request.generated) // self.settings.block_size)
-
-    def _blocks_held(self) -> int:
-        return sum(self._blocks_of(request) for request in self._running if not request.gone)
-
-    def _make_room(self) -> None:
-        while len(self._running) > 1 and self._blocks_held() > self.settings.blocks:
-            self._preempt(1)
-
-    def _preempt(self, count: int) -> None:
-        """Put the youngest requests back in front of the queue; they compute everything again."""
-        for _ in range(count):
-            request = self._running.pop()
-            request.computed = 0
-            request.preemptions += 1
-            self._waiting.appendleft(request)
-            self._preemptions += 1
+    # What it reports -----------------------------------------------------------------------------------------
 
     def _publish_scheduling(self) -> None:
-        self.stats.published = True
-        self.stats.add("prefix_cache_queries_total", self._queried_tokens)
-        self.stats.add("gpu_prefix_cache_queries_total", self._queried_tokens)
-        self.stats.add("num_preemptions_total", self._preemptions)
-        self._queried_tokens = self._preemptions = 0
+        scheduler, self.stats.published = self._scheduler, True
+        self.stats.add("prefix_cache_queries_total", scheduler.queried_tokens)
+        self.stats.add("gpu_prefix_cache_queries_total", scheduler.queried_tokens)
+        self.stats.add("num_preemptions_total", scheduler.preemptions)
+        scheduler.queried_tokens = scheduler.preemptions = 0
+        self.stats.last_step_at = time.time()
 
     def _publish_gauges(self) -> None:
-        running, waiting = len(self._running), len(self._waiting)
-        usage = min(1.0, self._blocks_held() / self.settings.blocks)
+        running, waiting = len(self._scheduler.running), len(self._scheduler.waiting)
+        usage = self._scheduler.kv_usage()
         if self.settings.pooling:  # measured: a pooling server says 0 at any load
             running, waiting, usage = 0, 0, 0.0
         if self.stale_running is not None:
@@ -363,4 +295,3 @@ class Engine(threading.Thread):
         self.stats.set("num_requests_waiting_by_reason", waiting, "capacity")
         self.stats.set("kv_cache_usage_perc", usage)
         self.stats.set("gpu_cache_usage_perc", usage)
-        self.stats.last_step_at = time.time()

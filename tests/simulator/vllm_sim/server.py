@@ -9,12 +9,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from .counts import Counts
-from .engine import ENGINE_DIED, SERVER_STOPPED, Engine, EngineSettings
+from .engine import ENGINE_DIED, SERVER_STOPPED, Engine
 from .exposition import HttpStatistics, Page, PageSettings
 from .faults import Faults
 from .load import Load
 from .releases import Release
 from .requests import Request
+from .scheduler import EngineSettings
 
 
 class UnknownEngineError(ValueError):

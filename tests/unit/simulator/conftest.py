@@ -9,8 +9,9 @@ import pytest
 
 from tests.simulator.running import request
 from tests.simulator.vllm_sim import cli
-from tests.simulator.vllm_sim.engine import Engine, EngineSettings
+from tests.simulator.vllm_sim.engine import Engine
 from tests.simulator.vllm_sim.releases import DEFAULT, release
+from tests.simulator.vllm_sim.scheduler import EngineSettings
 
 STEP_SECONDS = 0.001
 
