@@ -133,17 +133,23 @@ def _guards(given: t.Mapping[str, t.Any]) -> Guards:
 
 def _number(name: str, given: t.Mapping[str, t.Any], kind: t.Callable[[t.Any], t.Any], least: t.Any, most: t.Any) -> t.Any:
     value = given.get(name, getattr(Guards(), name))
-    try:
-        number = kind(value)
-    except (TypeError, ValueError):
-        number = None
+    number = _as_number(value, kind)
     if number is None or not least <= number <= most:
         raise AnsibleFilterError("vllm_restart_%s is %r: it must be a number from %s to %s" % (name, value, least, most))
     return number
 
 
+def _as_number(value: t.Any, kind: t.Callable[[t.Any], t.Any]) -> t.Any:
+    """The value as a number of this kind, None where it is none: a yes is not 1, and half a server is not a server."""
+    try:
+        number = None if isinstance(value, bool) else kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return None if isinstance(value, float) and number != value else number
+
+
 def _verdicts(given: t.Union[str, t.Sequence[str]]) -> t.Tuple[str, ...]:
-    words = given.split(",") if isinstance(given, str) else given
+    words = given.split(",") if isinstance(given, str) else given if isinstance(given, (list, tuple)) else []
     chosen = tuple(str(word).strip() for word in words if str(word).strip())
     wrong = [word for word in chosen if word not in RESTARTABLE]
     if wrong or not chosen:

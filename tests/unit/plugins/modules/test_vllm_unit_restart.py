@@ -4,6 +4,7 @@ import io
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -80,7 +81,7 @@ def test_each_returned_value_has_a_type_and_a_sample_of_it():
 
 
 def test_every_word_for_a_no_is_documented():
-    source = open(restarting.__file__).read()
+    source = Path(restarting.__file__).read_text()
     words = {line.partition('_No("')[2].partition('"')[0] for line in source.splitlines() if '_No("' in line}
     text = " ".join(RETURN["skipped_because"]["description"])
     assert words >= {"locked", "restarted_already", "paused", "quarantined", "gpu_lost", "recovered"}
