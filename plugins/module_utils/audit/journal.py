@@ -262,11 +262,20 @@ class _Scene:
         return None
 
     def at(self) -> Look:
-        known = [party for party in self.parties if party.kind == "at"]
+        """A job of at was running. Its file is gone by now, so what it did can only be guessed."""
         for entry in self._before(BEFORE):
-            if entry.identifier == "atd" and "Starting job" in entry.message:
-                return Asker("at", "a job of at", any(party.name in entry.message for party in known))
+            opened = re.search(r"session opened for user (\S+?)(?:\(|\s|\Z)", entry.message)
+            if entry.identifier == "atd" and opened and not self._session_over(entry):
+                return Asker("at", f"a job of at of {shown(opened.group(1))}", False)
         return None
+
+    def _session_over(self, opened: Entry) -> bool:
+        return any(
+            entry.identifier == opened.identifier
+            and "session closed" in entry.message
+            and opened.at <= entry.at < self.restart.began - _SLACK
+            for entry in self.around
+        )
 
     def dependency(self) -> Look:
         """A unit that takes this one along went down in the same moment."""

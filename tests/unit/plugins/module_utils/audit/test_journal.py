@@ -146,12 +146,19 @@ def test_a_unit_that_took_it_along():
     assert ask(entry(1000.01, STOPPED, unit="llm.target")) == Asker("dependency", "llm.target (PartOf)", True)
 
 
-def test_monit_and_at():
+def test_monit():
     monit = entry(999, message="'vllm' trying to restart", unit="", identifier="monit")
     assert ask(monit) == Asker("monit", "monit", True)
-    job = Party("at", "a0000101c92b8c", "restart")
-    line = entry(999, message="Starting job 1 (a0000101c92b8c) for user 'root' (0)", unit="", identifier="atd")
-    assert ask(line, parties=[job]) == Asker("at", "a job of at", True)
+
+
+def test_a_job_of_at_that_was_running_is_only_likely():
+    opened = entry(
+        995, message="pam_unix(atd:session): session opened for user root(uid=0) by (uid=1)", unit="", identifier="atd"
+    )
+    closed = entry(1003, message="pam_unix(atd:session): session closed for user root", unit="", identifier="atd")
+    assert ask(opened, closed) == Asker("at", "a job of at of root", False)
+    over = entry(996, message="pam_unix(atd:session): session closed for user root", unit="", identifier="atd")
+    assert ask(opened, over) == Asker()
 
 
 def test_a_daemon_that_said_something_just_then_is_only_likely():
