@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import threading
+from unittest.mock import create_autospec
 
 import pytest
 from ansible_collections.fleetcheck.vllm.plugins.module_utils import vllm_api
@@ -12,6 +13,7 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.reading import End
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.restart import last_look
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.systemd import UnitFacts
 
+LOOK, PROBE = vllm_api.look_at_backend, vllm_api.send_probe
 SERVER = vllm_api.Server(Endpoint("http://127.0.0.1:8000"), unit="vllm.service")
 START = 1795988000.12
 COUNTERS = {"generation_tokens_total": 2116.0, "iteration_tokens_total_count": 1059.0, "prompt_tokens_total": 90.0}
@@ -119,8 +121,8 @@ def server(monkeypatch):
             probes.append((model, rank, timeout))
             return (outcomes or {}).get(rank, outcome)
 
-        monkeypatch.setattr(vllm_api, "look_at_backend", lambda *_args, **_more: next(shown))
-        monkeypatch.setattr(vllm_api, "send_probe", probe)
+        monkeypatch.setattr(vllm_api, "look_at_backend", create_autospec(LOOK, side_effect=lambda *_, **__: next(shown)))
+        monkeypatch.setattr(vllm_api, "send_probe", create_autospec(PROBE, side_effect=probe))
         return probes
 
     return build
