@@ -65,7 +65,7 @@ def test_the_python_of_the_unit_is_used(
         ansible_python_interpreter=str(bare_python),
     )
     ansible = anywhere(core)
-    run = ansible(
+    ansible(
         "ansible-playbook", "-i", hosts, clone / "playbooks" / "check.yml", "-e", "vllm_report_file=r.json",
         PATH=os.pathsep.join([str(systemctl), ansible.environment({})["PATH"]]),
     )
