@@ -169,6 +169,8 @@ def test_a_page_and_its_samples_cannot_be_changed():
         shown.engines["0"].counters["generation_tokens_total"] = 0.0
     with pytest.raises(AttributeError):
         shown.start_time = 0.0
+    with pytest.raises(AttributeError):
+        shown.engines["0"].running = 0.0
 
 
 # Which lines count
@@ -343,10 +345,13 @@ def test_the_same_series_twice_is_summed_and_the_last_usage_and_start_count():
     assert shown == Page(True, 200.0, {"0": Sample({}, 6.0, None, 0.25)})
 
 
-def test_more_series_than_any_server_has_are_not_parsed():
+def test_more_series_than_any_server_has_are_not_parsed(monkeypatch):
     line = 'vllm:generation_tokens_total{engine="%d"} 1\n'
+    assert len(page("".join(line % at for at in range(512))).engines) == 512
+    monkeypatch.setattr(exposition, "MOST_LINES", 10)
+    assert len(page("".join(line % at for at in range(10))).engines) == 10
     with pytest.raises(Unparseable):
-        page("".join(line % at for at in range(exposition.MOST_LINES + 1)))
+        page("".join(line % at for at in range(11)))
 
 
 def test_the_name_of_a_series_has_an_end():

@@ -114,6 +114,16 @@ def test_an_engine_whose_series_are_absent():
     }
 
 
+@pytest.mark.parametrize(
+    ("tokens", "interval", "rate"),
+    [(107.0, 0.5, 214.0), (1.0, 3.0, 0.3), (0.0, 0.5, 0.0), (107.0, 0.0, None), (None, 0.5, None)],
+)
+def test_a_rate_needs_tokens_and_an_interval(tokens, interval, rate):
+    engine = EngineEvidence("0", SAMPLE, interval, tokens, {"prompt_tokens_total": 1.0}, 0.0)
+    judgement = Judgement("busy", "progress", 1.0, Limits(), engines=(engine,), page=PAGE)
+    assert row(judgement)["engines"][0]["tokens_per_second"] == rate
+
+
 def test_the_engines_that_are_frozen_are_named_for_a_later_step():
     working = EngineEvidence("1", SAMPLE, 0.5, 9.0, {"generation_tokens_total": 9.0}, 0.0, "open")
     assert row(stuck(FROZEN, working))["last_sample"]["frozen_engines"] == ["0"]

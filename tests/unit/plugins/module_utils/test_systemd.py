@@ -125,6 +125,17 @@ def test_a_runtime_directory_that_is_set_stays(systemctl, tmp_path, monkeypatch)
     assert called(tmp_path)[1]["XDG_RUNTIME_DIR"] == "/elsewhere"
 
 
+def test_a_unit_has_one_full_name_however_it_is_called(systemctl, tmp_path):
+    systemctl("print('Id=vllm.service')")
+    assert systemd.full_name("vllm") == "vllm.service"
+    assert called(tmp_path)[0] == ["show", "--property=Id", "--", "vllm"]
+
+
+def test_a_unit_without_a_full_name_keeps_its_own(systemctl):
+    systemctl("")
+    assert systemd.full_name("vllm") == "vllm"
+
+
 def test_an_error_of_systemctl_is_told_in_its_own_words(systemctl):
     systemctl("sys.exit('Failed to connect to bus: No medium found')")
     with pytest.raises(SystemctlError, match=r"^Failed to connect to bus: No medium found$"):

@@ -61,11 +61,11 @@ class Stub:
         return self.answers.get(path, Answer(404, b""))
 
 
-def backend(front=False, first=False, unit=None, **answers):
+def backend(front=False, earlier=2, unit=None, **answers):
     """Look at a server that is well but for these answers; says what was seen and what was asked."""
     stub = Stub({**WELL, **{"/" + path.replace("__", "/"): answer for path, answer in answers.items()}})
     clock = iter([10.0, 10.5])
-    look = look_at_backend(Server(stub, 2.5, unit), front, first, lambda: next(clock))
+    look = look_at_backend(Server(stub, 2.5, unit), front, earlier, lambda: next(clock))
     assert (look.started, look.finished) == (10.0, 10.5)  # of the read of /metrics, not of what comes after
     return look, stub.asked
 
@@ -80,10 +80,16 @@ def test_a_look_reads_the_metrics_and_nothing_else():
     assert (look.failure, look.front, look.health, look.models, look.paused, look.version) == (None, False) + (None,) * 4
 
 
-def test_the_first_look_asks_for_the_version_too():
-    look, asked = backend(first=True)
+def test_the_second_look_asks_for_the_version_too():
+    look, asked = backend(earlier=1)
     assert asked == ["/metrics", "/version"]
     assert look.version == "0.32.0"
+
+
+def test_between_the_first_two_reads_nothing_else_is_asked():
+    # Two servers that take turns behind one address would look like one.
+    _look, asked = backend(earlier=0)
+    assert asked == ["/metrics"]
 
 
 def test_a_look_at_the_front_asks_what_the_server_says_of_itself():
@@ -95,7 +101,7 @@ def test_a_look_at_the_front_asks_what_the_server_says_of_itself():
 
 @pytest.mark.parametrize("kind", [kind for kind in reading.KINDS if kind != "too_large"])
 def test_who_does_not_answer_is_not_asked_anything_more(kind):
-    look, asked = backend(front=True, first=True, metrics=Failure(kind, "said by the test"))
+    look, asked = backend(front=True, earlier=0, metrics=Failure(kind, "said by the test"))
     assert asked == ["/metrics"]
     assert (look.page, look.failure, look.detail) == (None, kind, "said by the test")
     assert kind in looks.FAILED_LOOKS
@@ -121,7 +127,7 @@ def test_who_does_not_answer_is_not_asked_anything_more(kind):
     ids=lambda value: "",
 )
 def test_what_an_answer_without_metrics_means(answer, failure, detail):
-    look, asked = backend(front=True, first=True, metrics=answer)
+    look, asked = backend(front=True, earlier=0, metrics=answer)
     assert (look.page, look.failure, look.detail) == (None, failure, detail)
     assert failure in looks.FAILED_LOOKS
     assert asked == ["/metrics", "/health", "/v1/models", "/is_paused"]  # somebody is there
@@ -229,13 +235,13 @@ def units(monkeypatch):
 
 
 def test_a_server_without_a_unit_needs_no_systemd(units):
-    look, _asked = backend(front=True, first=True)
+    look, _asked = backend(front=True, earlier=0)
     assert (look.unit, look.unit_error, units) == (None, None, [])
 
 
-@pytest.mark.parametrize(("front", "first", "times"), [(False, False, 0), (True, False, 1), (False, True, 1), (True, True, 1)])
-def test_the_unit_is_asked_for_first_and_with_the_front(units, front, first, times):
-    look, _asked = backend(front=front, first=first, unit="vllm.service")
+@pytest.mark.parametrize(("front", "earlier", "times"), [(False, 1, 0), (True, 1, 1), (False, 0, 1), (True, 0, 1)])
+def test_the_unit_is_asked_for_first_and_with_the_front(units, front, earlier, times):
+    look, _asked = backend(front=front, earlier=earlier, unit="vllm.service")
     assert units == [("vllm.service", "system")] * times
     assert look.unit == (FACTS if times else None)
 
@@ -250,7 +256,7 @@ def test_why_the_unit_cannot_be_read_is_kept(monkeypatch):
         raise SystemctlError("systemctl did not answer within 5 s")
 
     monkeypatch.setattr(systemd, "show", show)
-    look, _asked = backend(first=True, unit="vllm.service")
+    look, _asked = backend(earlier=0, unit="vllm.service")
     assert (look.unit, look.unit_error) == (None, "systemctl did not answer within 5 s")
 
 
@@ -324,9 +330,10 @@ def test_where_there_are_no_completions_the_next_path_is_tried(place, absent):
     assert all(body["model"] == "tiny" for _path, body, _timeout, _headers in stub.posts)
 
 
-def test_no_probe_asks_for_more_than_one_token():
+def test_no_probe_asks_for_more_than_one_token_and_none_for_luck():
     _outcome, stub = probe({})
-    assert [body.get("max_tokens") for _path, body, _timeout, _headers in stub.posts] == [1, 1, None, None]
+    bodies = [body for _path, body, _timeout, _headers in stub.posts]
+    assert [(body.get("max_tokens"), body.get("temperature")) for body in bodies] == [(1, 0), (1, 0), (None, None), (None, None)]
 
 
 def test_where_no_path_takes_a_probe_it_is_absent():
