@@ -35,6 +35,9 @@ options:
     description: When, in UTC, as C(2026-11-29T22:00:00Z).
     type: str
     required: true
+  results_by_host:
+    description: The results by host, where they are not in the variables of the hosts.
+    type: dict
 """
 
 EXAMPLES = r"""
@@ -68,10 +71,17 @@ Result = t.Optional[t.Mapping[str, t.Any]]
 
 
 def fleet_report(
-    hostvars: t.Mapping[str, t.Mapping[str, t.Any]], hosts: t.Iterable[str], checked_at: str
+    hostvars: t.Mapping[str, t.Mapping[str, t.Any]],
+    hosts: t.Iterable[str],
+    checked_at: str,
+    results_by_host: t.Optional[t.Mapping[str, t.Mapping[str, t.Any]]] = None,
 ) -> t.Dict[str, t.Any]:
     """One report over C(hosts); its strings are never taken for templates."""
-    results: t.Dict[str, Result] = {host: hostvars[host].get("vllm_check_result") for host in hosts}
+    results: t.Dict[str, Result]
+    if results_by_host is None:
+        results = {host: hostvars[host].get("vllm_check_result") for host in hosts}
+    else:
+        results = {host: results_by_host.get(host) for host in hosts}
     states = [_state(result) for result in results.values()]
     rows = (row for host, result in results.items() for row in _rows(host, result))
     # Within a verdict the order is that of the inventory.

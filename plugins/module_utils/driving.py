@@ -60,7 +60,7 @@ class _Player:
         server = self.target.server
         if self.target.kind == "proxy":
             return vllm_api.look_at_proxy(server)
-        return vllm_api.look_at_backend(server, front=self.step.front, first=self.looks == 0)
+        return vllm_api.look_at_backend(server, front=self.step.front, earlier=self.looks)
 
     def send(self, probe: Probe) -> t.Tuple[str, str]:
         server = self.target.server
@@ -90,11 +90,12 @@ class _Driver:
         self._due: t.List[t.Tuple[float, int, _Player]] = []
         self._tickets = itertools.count(1)
         self._looks = 0
+        self._open = len(self._players)
 
     def run(self) -> t.List[Judgement]:
         for player in self._players:
             self._plan(player, Step(time.monotonic(), front=False))
-        while any(player.judgement is None for player in self._players):
+        while self._open:
             self._start_looks()
             try:
                 event = self._events.get(timeout=self._pause())
@@ -137,6 +138,7 @@ class _Driver:
     def _follow(self, player: _Player, what: Next) -> None:
         if isinstance(what, Judgement):
             player.judgement = what
+            self._open -= 1
             return
         for probe in what.probes:
             self._start_probe(player, probe)

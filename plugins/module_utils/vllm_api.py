@@ -45,14 +45,18 @@ class Server:
     model: t.Optional[str] = None
 
 
-def look_at_backend(server: Server, front: bool, first: bool, monotonic: Monotonic = time.monotonic) -> Look:
-    """Read /metrics and, with front, what the front end and systemd say; the first look asks for the version."""
+def look_at_backend(server: Server, front: bool, earlier: int, monotonic: Monotonic = time.monotonic) -> Look:
+    """Read /metrics and, with front, what the front end and systemd say.
+
+    earlier: how many looks came before. The first one asks for the unit, the second one for the version: between the
+    first two reads nothing else is asked, or two servers that take turns behind one address would look like one.
+    """
     started = monotonic()
     read = server.endpoint.get("/metrics", server.timeout)
     look = Look(started=started, finished=monotonic(), front=front, **_metrics(read))
-    if first or front:
+    if earlier == 0 or front:
         look = dataclasses.replace(look, **_unit(server))
-    if first and look.page is not None:
+    if earlier == 1 and look.page is not None:
         look = dataclasses.replace(look, version=_version(server))
     if not front or look.failure in _NOBODY_THERE:
         return look

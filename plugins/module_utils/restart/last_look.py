@@ -23,7 +23,7 @@ def objection(verdict: str, last_sample: t.Optional[t.Mapping[str, t.Any]], serv
 
     verdict: stuck, dead or unresponsive. last_sample: what the check returned.
     """
-    look = vllm_api.look_at_backend(server, front=True, first=True)
+    look = vllm_api.look_at_backend(server, front=True, earlier=0)
     if verdict == "stuck":
         return _not_frozen(last_sample, look, server)
     meant = _meaning(look)
@@ -72,7 +72,7 @@ def _answers(frozen: t.Sequence[str], look: Look, server: vllm_api.Server) -> t.
 
 
 def _moved_since(last_sample: t.Optional[t.Mapping[str, t.Any]], server: vllm_api.Server) -> t.Optional[str]:
-    look = vllm_api.look_at_backend(server, front=False, first=False)
+    look = vllm_api.look_at_backend(server, front=False, earlier=2)
     if look.page is None:
         return "/metrics cannot be read any more (%s)" % look.detail
     return differences(last_sample, look.page)

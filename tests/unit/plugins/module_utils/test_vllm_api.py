@@ -157,7 +157,7 @@ def test_metrics_without_vllm_series_are_a_page_that_says_so():
     ids=lambda value: "",
 )
 def test_a_version_is_a_short_text_or_unknown(answer, version):
-    assert backend(first=True, version=answer)[0].version == version
+    assert backend(earlier=1, version=answer)[0].version == version
 
 
 @pytest.mark.parametrize(("answer", "health"), [(Answer(200, b""), 200), (Answer(503, b""), 503), (NOBODY, None)])

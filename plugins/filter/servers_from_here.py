@@ -1,0 +1,133 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The servers of many hosts as one list that can be read over the network."""
+
+from __future__ import annotations
+
+import typing as t
+import urllib.parse
+
+from ansible.errors import AnsibleFilterError
+
+from ..module_utils import options
+from ..plugin_utils.numbers import seconds
+
+DOCUMENTATION = r"""
+name: servers_from_here
+short_description: The servers of many hosts as one list, to be read from the controller
+version_added: 0.3.0
+author:
+  - The fleetcheck authors (@fleetcheck)
+description:
+  - Puts the servers of all hosts together for one run of M(fleetcheck.vllm.vllm_health_info) on the controller.
+  - A URL of the host's own loopback address gets the host's C(ansible_host) instead.
+  - Units are left out, as systemd is only to be asked on the host itself.
+  - A host whose variables cannot be right, or not be rendered, is left out and named; it must not stop the check of the others.
+options:
+  _input:
+    description: The variables of all hosts, as in the variable C(hostvars).
+    type: dict
+    required: true
+  hosts:
+    description: The names of the hosts.
+    type: list
+    elements: str
+    required: true
+"""
+
+EXAMPLES = r"""
+here: "{{ hostvars | fleetcheck.vllm.servers_from_here(ansible_play_hosts_all) }}"
+"""
+
+RETURN = r"""
+_value:
+  description:
+    - C(options) are those of the module. They may hold API keys.
+    - C(places) has the host and the unit of each server, in the same order.
+    - C(failed) has a sentence for each host that was left out. C(longest) is the longest patience in seconds.
+  type: dict
+  sample:
+    options: {"servers": [{"url": "http://192.0.2.7:8000", "name": "vllm.service"}], "timeout": 10}
+    places: [["gpu-07", "vllm.service"]]
+    failed: {}
+    longest: 120
+"""
+
+Vars = t.Mapping[str, t.Any]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1", "0.0.0.0", "::")
+_DEFAULT_URL = "http://127.0.0.1:8000"
+# One run of the module has one of each; in every host's own mode each host has its own.
+_COMMON = {"probe": True, "timeout": 10, "validate_certs": True, "ca_path": ""}
+_THRESHOLDS = {"patience": 120, "startup_grace": 900}
+
+
+def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) -> t.Dict[str, t.Any]:
+    """One list of servers. Raises AnsibleFilterError for settings that differ between hosts."""
+    entries: t.List[t.Dict[str, t.Any]] = []
+    places: t.List[t.Tuple[str, t.Any]] = []
+    failed: t.Dict[str, str] = {}
+    common: t.Dict[str, t.Dict[str, t.Any]] = {name: {} for name in _COMMON}
+    for host in hosts:
+        variables = hostvars[host]  # looked up once: each time Ansible puts all variables of the host together
+        try:
+            servers = variables.get("vllm_servers", [{}])
+            mine = [_entry(server, variables, host) for server in servers]
+            for name, default in _COMMON.items():
+                value = variables.get("vllm_check_" + name, default)
+                common[name].setdefault(str(value), value)
+        # A variable that cannot be rendered (an undefined secret, say) raises what that ansible-core raises for it.
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            failed[host] = "its variables cannot be used: %s" % error
+            continue
+        entries += mine
+        places += [(host, server.get("unit")) for server in servers]
+    return {
+        "options": {"servers": entries, **{name: _one_of(name, values) for name, values in common.items()}},
+        "places": places,
+        "failed": failed,
+        "longest": max((seconds(entry["patience"]) or 0.0 for entry in entries), default=0.0),
+    }
+
+
+def _one_of(name: str, values: t.Mapping[str, t.Any]) -> t.Any:
+    if len(values) > 1:
+        raise AnsibleFilterError(
+            "vllm_check_%s differs between hosts (%s): read from the controller, all hosts must have the same"
+            % (name, ", ".join(sorted(values)))
+        )
+    return next(iter(values.values()), _COMMON[name])
+
+
+def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:
+    entry = {key: value for key, value in server.items() if key not in ("unit", "scope")}
+    unknown = sorted(set(server) - set(options.SERVER_SPEC))
+    if unknown:
+        raise options.OptionError("vllm_servers", unknown, "a server has %s" % ", ".join(sorted(options.SERVER_SPEC)))
+    url = options.base_url("url", str(server.get("url", _DEFAULT_URL)))
+    entry["url"] = _reachable(url, str(variables.get("ansible_host", host)))
+    entry["name"] = server.get("name") or server.get("unit") or url
+    for name, default in _THRESHOLDS.items():
+        value = server.get(name, variables.get("vllm_check_" + name, default))
+        least = 1.0 if name == "patience" else 0.0
+        if seconds(value) is None or t.cast(float, seconds(value)) < least:
+            raise options.OptionError(name, value, "it must be a number of seconds, %g or more" % least)
+        entry[name] = value
+    return entry
+
+
+def _reachable(url: str, address: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    if parts.hostname not in _LOOPBACK:
+        return url
+    host = "[%s]" % address if ":" in address else address
+    port = "" if parts.port is None else ":%d" % parts.port
+    return urllib.parse.urlunsplit(parts._replace(netloc=host + port))
+
+
+class FilterModule:
+    """The filter of this file."""
+
+    def filters(self) -> t.Dict[str, t.Callable[..., t.Any]]:
+        return {"servers_from_here": servers_from_here}
