@@ -30,7 +30,7 @@ MESSAGES = (STARTING, STARTED, STOPPING, STOPPED, SUCCEEDED, FAILED, EXITED, SCH
 
 FIELDS = (
     "MESSAGE,MESSAGE_ID,UNIT,USER_UNIT,INVOCATION_ID,USER_INVOCATION_ID,UNIT_RESULT,SYSLOG_IDENTIFIER,_SYSTEMD_UNIT,"
-    "_SYSTEMD_USER_UNIT,_BOOT_ID,_UID,_COMM"
+    "_SYSTEMD_USER_UNIT,_BOOT_ID,_PID,_COMM"
 )
 BEFORE = 120.0
 """Seconds before a restart in which its cause is looked for: a script may try a server for long before it acts."""
@@ -80,7 +80,7 @@ class Entry:
     identifier: str = ""
     sender: str = ""
     boot: str = ""
-    uid: str = ""
+    pid: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _entry(row: t.Dict[str, t.Any]) -> Entry:
         identifier=said("SYSLOG_IDENTIFIER", "_COMM"),
         sender=said("_SYSTEMD_USER_UNIT", "_SYSTEMD_UNIT"),
         boot=said("_BOOT_ID"),
-        uid=said("_UID"),
+        pid=said("_PID"),
     )
 
 
@@ -257,25 +257,30 @@ class _Scene:
                 continue
             command = match.group(2).strip()
             known = any(party.kind == "cron" and party.command.strip() == command for party in self.parties)
-            if known or self._means(command):
+            if (known or self._means(command)) and self._still_ran(entry):
                 return Asker("cron", f"cron of {shown(match.group(1))}", True)
         return None
 
     def at(self) -> Look:
         """A job of at was running. Its file is gone by now, so what it did can only be guessed."""
         for entry in self._before(BEFORE):
-            opened = re.search(r"session opened for user (\S+?)(?:\(|\s|\Z)", entry.message)
-            if entry.identifier == "atd" and opened and not self._session_over(entry):
-                return Asker("at", f"a job of at of {shown(opened.group(1))}", False)
+            opened = _session(entry, "opened")
+            if entry.identifier == "atd" and opened and self._still_ran(entry):
+                return Asker("at", f"a job of at of {shown(opened)}", False)
         return None
 
-    def _session_over(self, opened: Entry) -> bool:
-        return any(
-            entry.identifier == opened.identifier
-            and "session closed" in entry.message
-            and opened.at <= entry.at < self.restart.began - _SLACK
-            for entry in self.around
-        )
+    def _still_ran(self, job: Entry) -> bool:
+        """Whether the session of a job was still open when the restart began.
+
+        The session is opened and closed by one process, just before the job is run by another.
+        """
+        same = [entry for entry in self.around if entry.identifier == job.identifier]
+        opened = [entry for entry in same if _session(entry, "opened") and entry.at <= job.at + _SLACK]
+        if not opened:
+            return self.restart.began - job.at <= _AT_ONCE
+        last = max(opened, key=lambda entry: entry.at)
+        ended = [entry.at for entry in same if entry.pid == last.pid and entry.at >= last.at and _session(entry, "closed")]
+        return not ended or min(ended) >= self.restart.began - _SLACK
 
     def dependency(self) -> Look:
         """A unit that takes this one along went down in the same moment."""
@@ -306,3 +311,9 @@ class _Scene:
 def _sudo_user(entry: Entry) -> t.Optional[str]:
     match = re.match(r"\s*(\S+) : .*?COMMAND=", entry.message) if entry.identifier == "sudo" else None
     return shown(match.group(1)) if match else None
+
+
+def _session(entry: Entry, what: str) -> t.Optional[str]:
+    """The user whose session a message of PAM says to be `opened` or `closed`."""
+    match = re.search(rf"session {what} for user (\S+?)(?:\(|\s|\Z)", entry.message)
+    return match.group(1) if match else None

@@ -127,11 +127,32 @@ def test_a_service_that_is_done_is_no_cause_however_shortly_before():
 
 
 def test_cron_by_the_command_of_a_known_job():
-    line = entry(970, message="(root) CMD (/opt/c.sh --token geheim)", unit="", identifier="CRON")
+    line = entry(995, message="(root) CMD (/opt/c.sh --token geheim)", unit="", identifier="CRON")
     found = ask(line, parties=[CRON])
     assert found == Asker("cron", "cron of root", True)
-    other = entry(970, message="(root) CMD (/opt/other.sh)", unit="", identifier="CRON")
+    other = entry(995, message="(root) CMD (/opt/other.sh)", unit="", identifier="CRON")
     assert ask(other, parties=[CRON]) == Asker()
+
+
+def test_a_job_of_cron_that_had_ended_before_is_no_cause():
+    def cron(at, message, pid):
+        return entry(at, message=message, unit="", identifier="CRON", pid=pid)
+
+    opened = cron(961, "pam_unix(cron:session): session opened for user root(uid=0) by (uid=0)", "70")
+    command = cron(961.01, "(root) CMD (/opt/c.sh --token geheim)", "71")
+    assert ask(opened, command, parties=[CRON]).name == "cron of root"
+    closed = cron(1003, "pam_unix(cron:session): session closed for user root", "70")
+    assert ask(opened, command, closed, parties=[CRON]).name == "cron of root"
+    closed = cron(962, "pam_unix(cron:session): session closed for user root", "70")
+    assert ask(opened, command, closed, parties=[CRON]) == Asker()
+
+
+def test_a_job_of_cron_without_sessions_in_the_journal_counts_for_seconds():
+    def command(at):
+        return entry(at, message="(root) CMD (/opt/c.sh --token geheim)", unit="", identifier="crond")
+
+    assert ask(command(995), parties=[CRON]).name == "cron of root"
+    assert ask(command(961), parties=[CRON]) == Asker()
 
 
 def test_ansible_and_for_whom():
