@@ -296,7 +296,7 @@ summary:
   description: The sentences of all units, in one text.
   returned: always
   type: str
-  sample: Nothing but systemd itself can restart vllm.service; no restart in the last 30 days
+  sample: Nothing but systemd itself (Restart=on-failure) can restart vllm.service; no restart in the last 30 days
 incomplete:
   description: Whether something could not be read.
   returned: always

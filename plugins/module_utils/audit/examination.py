@@ -200,6 +200,7 @@ class Examination:
         missing = units.first(properties, "LoadState") == "not-found"
         notes = [f"systemd knows no unit {asked.unit}"] if missing else []
         notes += [*elsewhere]
+        own = unitfacts.own_settings(properties)
         incomplete = bool(self.notes) or bool(history.why_not)
         return {
             "unit": asked.unit,
@@ -208,14 +209,14 @@ class Examination:
             "active_state": units.first(properties, "ActiveState") or None,
             "parties": [findings.party_data(party) for party in found],
             "count": sum(party.active for party in found),
-            "own": unitfacts.own_settings(properties),
+            "own": own,
             "restarts": [findings.restart_data(restart, asker, history.loading_time) for restart, asker in history.restarts],
             "restart_count": None if history.why_not else len(history.restarts),
             "close_count": None if history.why_not else history.close,
             "journal_begins": None if history.begins is None else findings.moment(history.begins),
             "incomplete": incomplete,
             "notes": [shown(note) for note in notes],
-            "summary": shown(findings.sentence(asked.unit, found, history, incomplete), 600),
+            "summary": shown(findings.sentence(asked.unit, found, history, incomplete, own["restart"]), 600),
         }
 
 

@@ -56,18 +56,22 @@ def is_close(restart: Restart, loading_time: float) -> bool:
     return restart.after is not None and restart.after < loading_time
 
 
-def sentence(unit: str, parties: t.Sequence[Party], history: History, incomplete: bool) -> str:
-    """The whole finding about one unit."""
-    said = f"{_who(unit, parties)}; {_what(history)}"
+def sentence(
+    unit: str, parties: t.Sequence[Party], history: History, incomplete: bool = False, restart: t.Optional[str] = None
+) -> str:
+    """The whole finding about one unit, whose own setting Restart= is `restart`."""
+    said = f"{_who(unit, parties, restart)}; {_what(history)}"
     return said + ("; not everything could be read" if incomplete else "")
 
 
-def _who(unit: str, parties: t.Sequence[Party]) -> str:
+def _who(unit: str, parties: t.Sequence[Party], restart: t.Optional[str]) -> str:
     active = [party for party in parties if party.active]
     off = len(parties) - len(active)
     also = f" ({off} more switched off)" if off else ""
+    if not active and restart in (None, "", "no"):
+        return f"Nothing on this host restarts {unit}{also}"
     if not active:
-        return f"Nothing but systemd itself can restart {unit}{also}"
+        return f"Nothing but systemd itself (Restart={restart}) can restart {unit}{also}"
     return f"{schedules.number(len(active), 'party')} can restart {unit} ({', '.join(_groups(active))}){also}"
 
 

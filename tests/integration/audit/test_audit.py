@@ -108,7 +108,9 @@ def test_nothing_is_found_on_a_clean_host(run_module: Module) -> None:
     answer = run_module("vllm_watchdogs_info", "clean")
     (found,) = answer["units"]
     assert found["parties"] == []
-    assert found["summary"].startswith("Nothing but systemd itself can restart vllm.service; no restart since")
+    assert found["summary"].startswith(
+        "Nothing but systemd itself (Restart=on-failure) can restart vllm.service; no restart since"
+    )
     assert (answer["notes"], answer["incomplete"], found["restart_count"]) == ([], False, 0)
 
 
@@ -176,4 +178,6 @@ def test_the_playbook_prints_the_worst_first_and_a_row_for_a_host_that_is_gone(h
     assert rows == ["watched", "watched", "gone", "clean"]
     assert "2 of 3 hosts audited; 1 unreachable" in lines
     assert any(line.startswith("watched: 19 parties can restart vllm.service (timers every 5, 10, 15, 20") for line in lines)
-    assert any(line.startswith("clean: Nothing but systemd itself can restart vllm.service") for line in lines)
+    assert any(
+        line.startswith("clean: Nothing but systemd itself (Restart=on-failure) can restart vllm.service") for line in lines
+    )

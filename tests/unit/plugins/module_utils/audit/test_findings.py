@@ -38,14 +38,17 @@ def test_four_timers_and_a_bad_day():
 
 
 def test_nothing_found():
-    assert sentence("vllm.service", [], history(), False) == (
-        "Nothing but systemd itself can restart vllm.service; no restart in the last 30 days"
+    assert sentence("vllm.service", [], history(), restart="always") == (
+        "Nothing but systemd itself (Restart=always) can restart vllm.service; no restart in the last 30 days"
+    )
+    assert sentence("vllm.service", [], history(), restart="no") == (
+        "Nothing on this host restarts vllm.service; no restart in the last 30 days"
     )
 
 
 def test_what_is_switched_off_is_not_counted():
     said = sentence("vllm.service", [timer(5, active=False)], history(), False)
-    assert said.startswith("Nothing but systemd itself can restart vllm.service (1 more switched off)")
+    assert said.startswith("Nothing on this host restarts vllm.service (1 more switched off)")
 
 
 @pytest.mark.parametrize(
