@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,23 @@ class CheckError(RuntimeError):
     """Ansible or the module failed, instead of giving a verdict."""
 
 
-def ask(url: str, patience: float, key: str | None = None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Manner:
+    """How the module is asked. Times in seconds."""
+
+    patience: float
+    startup_grace: float = 1.0
+    key: str | None = None
+    check_mode: bool = False
+
+
+def ask(url: str, manner: Manner) -> dict[str, Any]:
     """Runs the module once and returns its entry of the one server asked for.
 
-    The server counts as grown up after one second: the states are made by hand,
-    and a young process would only be called `stalled`.
+    Raises CheckError where there is none.
     """
-    server = {"url": url} | ({"api_key": key} if key else {})
-    arguments = {"servers": [server], "patience": patience, "startup_grace": 1}
+    server = {"url": url} | ({"api_key": manner.key} if manner.key else {})
+    options = {"servers": [server], "patience": manner.patience, "startup_grace": manner.startup_grace}
     done = subprocess.run(
         [
             str(Path(sys.executable).parent / "ansible"), "localhost",
@@ -32,7 +42,8 @@ def ask(url: str, patience: float, key: str | None = None) -> dict[str, Any]:
             "--connection", "local",
             "--extra-vars", json.dumps({"ansible_python_interpreter": sys.executable}),
             "--module-name", MODULE,
-            "--args", json.dumps(arguments),
+            "--args", json.dumps(options),
+            *(["--check"] if manner.check_mode else []),
         ],
         cwd=ROOT,  # ansible.cfg is there, and with it the collection
         env=os.environ | {"ANSIBLE_NOCOLOR": "1", "ANSIBLE_FORCE_COLOR": "0"},
@@ -40,7 +51,7 @@ def ask(url: str, patience: float, key: str | None = None) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=patience * 3 + 120,
+        timeout=manner.patience * 3 + 120,
     )  # fmt: skip
     return parse(done.stdout, done.stderr)
 

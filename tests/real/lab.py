@@ -20,7 +20,11 @@ from pathlib import Path
 
 ADDRESS = "127.0.0.1"
 MODEL = "tiny"
-ENGINE_TITLE = "VLLM::EngineCore"
+
+# What vLLM's processes call themselves; a number follows where there are several.
+ENGINE = "VLLM::EngineCore"
+WORKER = "VLLM::Worker"
+API = "VLLM::APIServer"
 
 # Two slow cores, and the first start compiles its Python files.
 START_SECONDS = 420.0
@@ -112,24 +116,24 @@ class Server:
                 raise LabError(f"the server still runs after {seconds:.0f} s")
             time.sleep(0.25)
 
-    def freeze_engine(self, rank: int = 0) -> None:
-        """Stops one engine core: the hang that a check must find."""
-        _signal(self._engine(rank), signal.SIGSTOP)
+    def freeze(self, title: str, index: int = 0) -> None:
+        """Stops one of its processes: the hang that a check must find."""
+        _signal(self._member(title, index), signal.SIGSTOP)
 
-    def thaw_engine(self, rank: int = 0) -> None:
+    def thaw(self, title: str, index: int = 0) -> None:
         """Lets it go on where it was."""
-        _signal(self._engine(rank), signal.SIGCONT)
+        _signal(self._member(title, index), signal.SIGCONT)
 
-    def kill_engine(self, rank: int = 0) -> None:
-        """Ends one engine core the hard way, as the kernel does when memory is out."""
-        _signal(self._engine(rank), signal.SIGKILL)
+    def kill(self, title: str, index: int = 0) -> None:
+        """Ends it the hard way, as the kernel does when memory is out."""
+        _signal(self._member(title, index), signal.SIGKILL)
 
-    def freeze_http(self) -> None:
-        """Stops the process that answers HTTP; its engine goes on."""
+    def freeze_main(self) -> None:
+        """Stops the process that was started, which answers HTTP unless there are several that do."""
         assert self._process is not None
         _signal(self._process.pid, signal.SIGSTOP)
 
-    def thaw_http(self) -> None:
+    def thaw_main(self) -> None:
         """Lets it go on."""
         assert self._process is not None
         _signal(self._process.pid, signal.SIGCONT)
@@ -143,13 +147,14 @@ class Server:
         mark = f'"POST {path} HTTP'.encode()
         return self._log.read_bytes().count(mark)
 
-    def _engine(self, rank: int) -> int:
-        """The pid of an engine core by its rank."""
+    def _member(self, title: str, index: int) -> int:
+        """The pid of one of its processes, by the beginning of what it calls itself."""
         assert self._process is not None
-        engines = sorted((title(pid), pid) for pid in session_members(self._process.pid) if title(pid).startswith(ENGINE_TITLE))
-        if rank >= len(engines):
-            raise LabError(f"there is no engine {rank}, only {engines}")
-        return engines[rank][1]
+        called = {pid: process_title(pid) for pid in session_members(self._process.pid)}
+        fitting = sorted((name, pid) for pid, name in called.items() if name.startswith(title))
+        if index >= len(fitting):
+            raise LabError(f"there is no process {index} called {title}, only {sorted(called.values())}")
+        return fitting[index][1]
 
     def _tail(self) -> str:
         """The end of its log."""
@@ -200,7 +205,7 @@ def session_members(leader: int) -> list[int]:
     return members
 
 
-def title(pid: int) -> str:
+def process_title(pid: int) -> str:
     """What a process calls itself, without its arguments; empty where it is gone."""
     try:
         return (Path("/proc") / str(pid) / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")

@@ -7,6 +7,7 @@ import http.client
 import json
 import random
 import socket
+import string
 import threading
 import time
 from collections.abc import Iterator
@@ -26,22 +27,30 @@ class Work:
     output: int = 30000
     rank: int | None = None
     path: str = GENERATE
+    choices: int = 0
+    """So many texts of 200 letters are allowed as the answer: compiling that takes the longer, the more there are."""
 
     def body(self, seed: int) -> bytes:
         """Its JSON. The prompt is made of random tokens, or the prefix cache would do the work."""
         tokens = random.Random(seed).choices(range(256), k=self.prompt)
         if self.path == EMBED:
             return json.dumps({"model": lab.MODEL, "input": tokens}).encode()
-        return json.dumps(
-            {
-                "model": lab.MODEL,
-                "prompt": tokens,
-                "max_tokens": self.output,
-                "temperature": 0,
-                "ignore_eos": True,
-                "stream": True,
-            }
-        ).encode()
+        body = {
+            "model": lab.MODEL,
+            "prompt": tokens,
+            "max_tokens": self.output,
+            "temperature": 0,
+            "ignore_eos": True,
+            "stream": True,
+        }
+        if self.choices:
+            body["structured_outputs"] = {"choice": [_letters(number) for number in range(self.choices)]}
+        return json.dumps(body).encode()
+
+
+def _letters(number: int) -> str:
+    """A text of 200 letters that no other number has."""
+    return "".join(random.Random(number).choices(string.ascii_lowercase, k=200))
 
 
 class Client(threading.Thread):

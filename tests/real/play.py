@@ -29,7 +29,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Player:
-    """Knows how to make servers, how patient the module is to be, and where evidence goes."""
+    """Knows how to make servers, how patient the module is to be (seconds), and where evidence goes."""
 
     vllm: Path
     model: Path
@@ -80,8 +80,7 @@ class Player:
     def _ask(self, stage: Stage, scenario: Scenario) -> dict[str, Any]:
         """Runs the module, and what is to happen while it runs."""
         with ThreadPoolExecutor(1) as pool:
-            patience = scenario.patience or self.patience
-            answer = pool.submit(check.ask, stage.url, patience, scenario.key)
+            answer = pool.submit(check.ask, stage.url, scenario.manner(self.patience))
             if scenario.during is not None:
                 time.sleep(scenario.after)
                 scenario.during(stage)

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import model, stage
-from .lab import Spec
+from .check import Manner
+from .lab import API, WORKER, Spec
 from .truth import Right
 
 KEY = "a-key-for-the-lab"
@@ -33,7 +34,11 @@ CLOSED = Right(("dead/refused", "starting/*"), probes=(0, 0))
 
 @dataclass(frozen=True)
 class Scenario:
-    """One state. `during` happens `after` so many seconds of the check."""
+    """One state. `during` happens `after` so many seconds of the check.
+
+    The servers are young, which alone would make every hang a `stalled`: so they
+    count as grown up after one second, unless `startup_grace` says otherwise.
+    """
 
     name: str
     state: str
@@ -43,8 +48,14 @@ class Scenario:
     during: Callable[[stage.Stage], None] | None = None
     after: float = 0.0
     key: str | None = None
+    check_mode: bool = False
+    startup_grace: float = 1.0
     patience: float | None = None
     """Instead of the run's."""
+
+    def manner(self, patience: float) -> Manner:
+        """How the module is asked about it in a run with that patience."""
+        return Manner(self.patience or patience, self.startup_grace, self.key, self.check_mode)
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,15 @@ PLAIN = Group(
     (
         Scenario("fresh", "just started, no request ever", "idle", IDLE),
         Scenario("idle", "idle after a request", "idle", IDLE, stage.served_once),
+        Scenario(
+            "idle-check-mode",
+            "idle, asked with --check",
+            "idle, not asked",
+            Right(("idle/not_probed",), probes=(0, 0)),
+            check_mode=True,
+        ),
         Scenario("decoding", "3 requests decode", "busy", BUSY, stage.decoding(3)),
+        Scenario("crowd", "100 requests decode at once", "busy", BUSY, stage.decoding(100)),
         Scenario("long-prefill", "one long prompt is read in chunks of 512", "busy", BUSY, stage.chunked_prefill),
         Scenario(
             "frozen-busy",
@@ -88,6 +107,29 @@ PLAIN = Group(
             "stuck",
             STUCK_BUSY,
             stage.together(stage.chunked_prefill, stage.frozen()),
+        ),
+        Scenario(
+            "worker-frozen",
+            "worker process stopped, 3 requests in flight (the engine core waits for it)",
+            "stuck",
+            STUCK_BUSY,
+            stage.together(stage.decoding(3), stage.frozen(title=WORKER)),
+        ),
+        Scenario(
+            "frozen-young",
+            "engine stopped while busy, within startup_grace",
+            "stuck, but young",
+            Right(("stalled/too_young",), probes=(1, 1)),
+            stage.together(stage.decoding(3), stage.frozen()),
+            startup_grace=86400,
+        ),
+        Scenario(
+            "frozen-check-mode",
+            "engine stopped while busy, asked with --check",
+            "stuck, cannot be proven",
+            Right(("stalled/not_probed",), probes=(0, 0)),
+            stage.together(stage.decoding(3), stage.frozen()),
+            check_mode=True,
         ),
         Scenario("frozen-clients-gone", "engine stopped, all clients have left", "stuck", STUCK, stage.frozen_and_left),
         Scenario("frozen-idle", "engine stopped while idle", "stuck", STUCK_IDLE, stage.frozen()),
@@ -134,6 +176,14 @@ LONG_STEP = Group(
             "busy",
             Right(("busy/progress",), probes=(0, 1)),
             stage.together(stage.decoding(2), stage.one_long_step),
+        ),
+        # Last: the compiling goes on after its client has left, and takes a core away from what follows.
+        Scenario(
+            "compiling",
+            "one request waits for its grammar to be compiled, nothing moves",
+            "healthy",
+            Right(("busy/progress", "idle/stale_gauges"), probes=(1, 1)),
+            stage.compiling,
         ),
     ),
 )
@@ -210,6 +260,13 @@ TWO_APIS = Group(
             STUCK_BUSY,
             stage.together(stage.decoding(4), stage.frozen()),
         ),
+        Scenario(
+            "api2-one-frozen",
+            "one of two HTTP processes stopped, idle",
+            "idle",
+            IDLE,
+            stage.frozen(1, API),
+        ),
         Scenario("api2-frozen-idle", "two HTTP processes, engine stopped while idle", "stuck", STUCK_IDLE, stage.frozen()),
     ),
 )
@@ -232,6 +289,13 @@ DEVELOPMENT = Group(
             stage.together(stage.decoding(4), stage.posted("/pause?mode=keep", "/resume")),
         ),
         Scenario(
+            "paused-draining",
+            "paused, what runs may end",
+            "paused",
+            Right(("paused/scheduler_paused", "busy/progress"), probes=(0, 0)),
+            stage.together(stage.decoding(4), stage.posted("/pause?mode=wait", "/resume")),
+        ),
+        Scenario(
             "frozen-development",
             "engine stopped, 2 run, 2 wait; /is_paused is there",
             "stuck",
@@ -251,7 +315,7 @@ POOLING = Group(
             "pooling-frozen",
             "pooling model, engine stopped under load",
             "stuck",
-            STUCK_IDLE,
+            STUCK,
             stage.together(stage.embedding(6), stage.frozen()),
         ),
     ),

@@ -100,6 +100,14 @@ def chunked_prefill(stage: Stage) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def compiling(stage: Stage) -> Iterator[None]:
+    """One request that waits for its grammar to be compiled: nothing runs, nothing moves, and nothing is wrong."""
+    with load.clients(stage.server, load.Work(choices=20000)):
+        witness.until(stage.server, "a request waits", lambda page: witness.total(page, witness.WAITING) == 1)
+        yield
+
+
+@contextlib.contextmanager
 def one_long_step(stage: Stage) -> Iterator[None]:
     """A prompt that is read in a single step of five to ten seconds; /metrics shows nothing of it until it is over."""
     length = load.lasting(stage.server, seconds=5, growth=1.5, longest=LONGEST_PROMPT)
@@ -108,16 +116,16 @@ def one_long_step(stage: Stage) -> Iterator[None]:
         yield
 
 
-def frozen(rank: int = 0) -> State:
-    """One engine core stopped."""
+def frozen(index: int = 0, title: str = lab.ENGINE) -> State:
+    """One process stopped, an engine core if nothing else is said."""
 
     @contextlib.contextmanager
     def state(stage: Stage) -> Iterator[None]:
-        stage.server.freeze_engine(rank)
+        stage.server.freeze(title, index)
         try:
             yield
         finally:
-            stage.server.thaw_engine(rank)
+            stage.server.thaw(title, index)
 
     return state
 
@@ -128,21 +136,21 @@ def frozen_and_left(stage: Stage) -> Iterator[None]:
     with load.clients(stage.server, *[load.Work()] * 3):
         witness.until(stage.server, "3 requests in flight", lambda page: _in_flight(page) == 3)
         witness.until_working(stage.server)
-        stage.server.freeze_engine()
+        stage.server.freeze(lab.ENGINE)
     try:
         yield
     finally:
-        stage.server.thaw_engine()
+        stage.server.thaw(lab.ENGINE)
 
 
 @contextlib.contextmanager
 def http_frozen(stage: Stage) -> Iterator[None]:
     """The HTTP process stopped; the kernel still accepts connections for it."""
-    stage.server.freeze_http()
+    stage.server.freeze_main()
     try:
         yield
     finally:
-        stage.server.thaw_http()
+        stage.server.thaw_main()
 
 
 def posted(enter: str, leave: str) -> State:
@@ -175,7 +183,7 @@ def engine_killed(stage: Stage) -> Iterator[None]:
     """The engine core ended the hard way, just now, with work in flight."""
     with load.clients(stage.server, *[load.Work()] * 3):
         witness.until(stage.server, "3 requests in flight", lambda page: _in_flight(page) == 3)
-        stage.server.kill_engine()
+        stage.server.kill(lab.ENGINE)
         yield
 
 
@@ -183,7 +191,7 @@ def engine_killed(stage: Stage) -> Iterator[None]:
 def ended(stage: Stage) -> Iterator[None]:
     """The engine core was killed, and vLLM has ended itself since."""
     if not stage.server.ended():
-        stage.server.kill_engine()
+        stage.server.kill(lab.ENGINE)
     stage.server.wait_ended()
     yield
 
@@ -212,7 +220,7 @@ def beside_another(stage: Stage) -> Iterator[None]:
 
 def thaw(stage: Stage) -> None:
     """The engine goes on, while the check is under way."""
-    stage.server.thaw_engine()
+    stage.server.thaw(lab.ENGINE)
 
 
 def restart(stage: Stage) -> None:
