@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import typing as t
@@ -70,10 +69,8 @@ def test_the_python_of_the_unit_is_used(
         PATH=os.pathsep.join([str(systemctl), ansible.environment({})["PATH"]]),
     )
     rows = {row["host"]: row for row in json.loads((ansible.folder / "r.json").read_text())["servers"]}
-    assert {host: row["verdict"] for host, row in rows.items()} == {
-        "found": rows["found"]["verdict"], "told": "busy", "stopped": "unknown", "unnamed": "unknown", "misled": "unknown",
-    }
-    # The stand-in knows no more of the unit than its process: the verdict is not what is tried here.
+    assert rows["told"]["verdict"] == "busy"
+    # The stand-in knows no more of the unit than its process: which verdict it gets is not what is tried here.
     assert rows["found"]["reason"] != "check_failed"
     install = f"Install requests and prometheus-client for {bare_python} of this host, or set vllm_check_python"
     for host, why in {
@@ -98,5 +95,5 @@ def test_the_module_by_itself_names_what_is_missing(core: str, anywhere: Anywher
 
 def test_without_ansible_the_search_can_be_run_by_hand():
     script = Path(__file__).resolve().parents[3] / "roles" / "vllm_check" / "files" / "find_python.py"
-    done = subprocess.run([shutil.which("sh") and sys.executable, script, "[]"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, script, "[]"], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["python"] == ""
