@@ -90,11 +90,11 @@ def _row(row: Row, held: t.Optional[Result], planned: t.Optional[Result], result
         return {**row, **done, "pool": held["pool"], "action": word, "action_message": held["message"]}
     done["pool"] = planned["pool"] if planned else ""
     if result is None:
-        return {**row, **done, "action": "restart_failed", "action_message": "the host left no word of its restart"}
-    return {**row, **done, **_done(result), **_after(result)}
+        return {**row, **done, "action": "not_confirmed", "action_message": "it could not be checked again on its host"}
+    return {**row, **done, **_done(result, row["verdict"]), **_after(result)}
 
 
-def _done(result: Result) -> Row:
+def _done(result: Result, verdict: str) -> Row:
     restart = result["restart"]
     said = {
         "seconds_down": None if result["seconds_down"] is None else round(float(result["seconds_down"]), 1),
@@ -103,6 +103,9 @@ def _done(result: Result) -> Row:
     }
     if result["failed"]:
         return {**said, "action": "restart_failed", "action_message": _failure(result)}
+    if restart.get("skipped") and result["judged"] != verdict:
+        said["action_message"] = "beside the engine it is %s" % result["judged"]
+        return {**said, "action": "not_confirmed"}
     if restart.get("skipped"):
         said["action_message"] = "another server did not come back, so nothing else was touched"
         return {**said, "action": "run_stopped"}
