@@ -40,9 +40,9 @@ class Fleet:
         self.looks[name] = []
         return Target(Server(Endpoint("http://" + name), model=model), Limits(**limits), kind)
 
-    def look_at_backend(self, server, front, first):
+    def look_at_backend(self, server, front, earlier):
         name = server.endpoint.url[len("http://") :]
-        self.looks[name].append((front, first))
+        self.looks[name].append((front, earlier))
         started = driving.time.monotonic()
         shown = self.scripts[name](len(self.looks[name]))
         said = {"health": 200, "models": self.models, "models_status": 200, "models_by_vllm": True} if front else {}
@@ -82,9 +82,9 @@ def test_a_working_server_is_answered_with_the_read_that_shows_life_and_gets_no_
     assert fleet.probes == []
 
 
-def test_the_first_look_is_told_that_it_is_the_first(fleet):
+def test_each_look_is_told_how_many_came_before(fleet):
     check([fleet.target("a", lambda look: busy(max(look, 3)))])
-    assert [first for _front, first in fleet.looks["a"]] == [True, False, False, False]
+    assert [earlier for _front, earlier in fleet.looks["a"]] == [0, 1, 2, 3]
 
 
 def test_an_idle_server_gets_one_probe_and_the_answer_ends_the_check(fleet):
@@ -95,7 +95,7 @@ def test_an_idle_server_gets_one_probe_and_the_answer_ends_the_check(fleet):
 
 def test_the_front_end_is_asked_before_a_probe_is_sent(fleet):
     def answer(*_asked):
-        assert (True, False) in fleet.looks["a"]
+        assert any(front for front, _earlier in fleet.looks["a"])
         return "answered", "HTTP 200"
 
     fleet.answer = answer

@@ -75,7 +75,7 @@ def test_every_sentence_is_one_line_in_our_own_words(verdict, reason, unit, rest
         (
             "busy",
             "progress",
-            [MOVING, dataclasses.replace(MOVING, engine="1", tokens=93.0)],
+            [MOVING, dataclasses.replace(MOVING, engine="1", tokens=93.0, interval=0.25)],
             {"probes": 2},
             "4 running, 0 waiting on 2 engines, 200 tokens in 0.5 s (400 tokens/s); 2 one-token requests were sent",
         ),
