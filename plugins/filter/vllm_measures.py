@@ -51,7 +51,7 @@ _value:
 """
 
 LONGEST = 200
-NOTHING_DONE = ("", "none", "not_stuck")
+NOTHING_DONE = ("", "none", "not_stuck", "would_restart")
 
 Row = t.Mapping[str, t.Any]
 

@@ -10,7 +10,7 @@ import typing as t
 from . import bars, icons
 from .history import Run, of_server, since
 from .markup import Markup, name, tag, text, together
-from .view import BAD, FINE, RESTART_FAILED, RESTARTED, Deed, Server, duration, level
+from .view import BAD, FINE, RESTART_FAILED, RESTARTED, WOULD_RESTART, Deed, Server, duration, level
 
 
 def card(server: Server, all_runs: t.Sequence[Run], full: float, anchor: str) -> Markup:
@@ -19,7 +19,7 @@ def card(server: Server, all_runs: t.Sequence[Run], full: float, anchor: str) ->
     return tag(
         "article",
         _head(server, anchor),
-        _message(server) if server.message else None,
+        tag("p", text(server.message, 600), class_="message") if server.message else None,
         _deed(server.deed) if server.deed else None,
         bars.engines(server, full),
         _details(server) if noteworthy else None,
@@ -45,13 +45,6 @@ def _head(server: Server, anchor: str) -> Markup:
     return tag("header", badge(server.verdict, server.reason if server.noteworthy else ""), title)
 
 
-def _message(server: Server) -> Markup:
-    said = tag("span", text(server.message, 600))
-    # The sentence led to the restart; the verdict on the card is the one after it.
-    before = server.deed is not None and server.deed.after
-    return tag("p", together(text("Before:"), Markup(" ")) if before else None, said, class_="message")
-
-
 def _server_name(server: Server) -> t.Optional[Markup]:
     return together(Markup(" "), name(server.name, class_="server")) if server.checked else None
 
@@ -67,9 +60,8 @@ def _deed(deed: Deed) -> Markup:
 
 
 def _what(deed: Deed) -> str:
-    if deed.action in (RESTARTED, RESTART_FAILED):
-        return {RESTARTED: "Restarted", RESTART_FAILED: "Restart failed"}[deed.action]
-    return "Not restarted: %s" % words(deed.action) if deed.action else "Nothing done"
+    done = {RESTARTED: "Restarted", RESTART_FAILED: "Restart failed", WOULD_RESTART: "Would be restarted (dry run)"}
+    return done.get(deed.action) or ("Not restarted: %s" % words(deed.action) if deed.action else "Nothing done")
 
 
 def _course(deed: Deed) -> Markup:

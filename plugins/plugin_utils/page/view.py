@@ -15,7 +15,7 @@ BAD, UNSURE, RESTING, FINE = "bad", "unsure", "resting", "fine"
 LEVELS = (BAD, UNSURE, RESTING, FINE)
 """How a verdict matters to a person, worst first: sick; not judged; not working on purpose; works."""
 
-RESTARTED, RESTART_FAILED = "restarted", "restart_failed"
+RESTARTED, RESTART_FAILED, WOULD_RESTART = "restarted", "restart_failed", "would_restart"
 _NOTHING_DONE = ("", "none", "not_stuck")
 _ENGINES = 64
 NOT_CHECKED = "-"
@@ -36,7 +36,8 @@ class Engine:
 
 @dataclasses.dataclass(frozen=True)
 class Deed:
-    """What was done about a server, or why nothing was. action: restarted, restart_failed, or a reason to hold back."""
+    """What was done about a server, or why nothing was. action: restarted, restart_failed, would_restart (of a dry run),
+    or a reason to hold back. before, after: verdicts, where there was a restart."""
 
     action: str
     message: str
@@ -48,8 +49,7 @@ class Deed:
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """One row. verdict: the newest one; reason: why, empty where the verdict is one after a restart; message: what led
-    to the first verdict. details: pairs of a label and a text."""
+    """One row. verdict: the newest one. details: pairs of a label and a text."""
 
     host: str
     name: str
@@ -103,13 +103,14 @@ def number(value: t.Any) -> t.Optional[float]:
 
 def _server(row: t.Mapping[str, t.Any]) -> Server:
     verdict = _str(row.get("verdict_after")) or _str(row.get("verdict")) or "unknown"
+    outdated = bool(row.get("verdict_after"))  # then reason and message are those of the verdict before
     return Server(
         host=_str(row.get("host")) or "?",
         name=_str(row.get("name")) or "?",
         verdict=verdict,
         level=level(verdict),
-        reason="" if row.get("verdict_after") else _str(row.get("reason")),
-        message=_str(row.get("message")),
+        reason="" if outdated else _str(row.get("reason")),
+        message=("Before: " if outdated else "") + _str(row.get("message")),
         engines=tuple(_engine(engine) for engine in _list(row.get("engines"))[:_ENGINES] if isinstance(engine, t.Mapping)),
         details=tuple(_details(row)),
         deed=_deed(row),
@@ -122,11 +123,13 @@ def _engine(engine: t.Mapping[str, t.Any]) -> Engine:
 
 
 def _deed(row: t.Mapping[str, t.Any]) -> t.Optional[Deed]:
+    action = _str(row.get("action"))
+    acted = action in (RESTARTED, RESTART_FAILED)
     deed = Deed(
-        action=_str(row.get("action")),
+        action=action,
         message=_str(row.get("action_message")),
-        before=_str(row.get("verdict_before")),
-        after=_str(row.get("verdict_after")),
+        before=_str(row.get("verdict_before")) if acted else "",
+        after=(_str(row.get("verdict_after")) or _str(row.get("verdict"))) if acted else "",
         seconds_down=number(row.get("seconds_down")),
         evidence=_str(row.get("evidence")),
     )

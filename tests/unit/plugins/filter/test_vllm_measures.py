@@ -49,7 +49,7 @@ def test_after_a_restart_the_newer_verdict_counts():
     assert (told["verdict"], told["action"]) == ("idle", "restarted")
 
 
-@pytest.mark.parametrize("action", [None, "", "none", "not_stuck"])
+@pytest.mark.parametrize("action", [None, "", "none", "not_stuck", "would_restart"])
 def test_where_nothing_was_to_be_done_no_restart_was_held_back(action):
     assert measure(action=action)["action"] == ""
 

@@ -103,6 +103,11 @@ def test_why_nothing_was_done_is_told():
     assert (deed.text, deed.classes) == ("Not restarted: over run limit one restart a run", ["deed", "held"])
 
 
+def test_a_dry_run_is_told_as_one():
+    (deed,) = shown(row("stuck", action="would_restart", verdict_before="stuck")).all("div", "deed")
+    assert deed.text == "Would be restarted (dry run) "
+
+
 def test_the_last_runs_are_told_with_what_changed():
     outline = shown(row("stuck"), reports=[run(45, row("busy")), run(50, row("idle")), run(55, row("stuck"))])
     assert outline.texts("span", "when") == [

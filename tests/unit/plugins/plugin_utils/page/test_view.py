@@ -46,9 +46,20 @@ def test_after_a_restart_the_newer_verdict_counts_and_the_old_reason_is_gone():
     assert (server.deed.action, server.deed.before, server.deed.seconds_down) == ("restarted", "stuck", 94.2)
 
 
+def test_a_report_of_heal_has_the_newer_verdict_and_its_sentence_already():
+    server = only("idle", message="it answered", action="restarted", verdict_before="stuck", seconds_down=94.2, evidence=None)
+    assert (server.verdict, server.reason, server.message) == ("idle", "answered", "it answered")
+    assert (server.deed.before, server.deed.after) == ("stuck", "idle")
+
+
+def test_a_server_that_was_left_alone_has_no_course():
+    deed = only("stuck", action="too_soon", verdict_before="stuck", seconds_down=None, evidence=None).deed
+    assert (deed.action, deed.before, deed.after) == ("too_soon", "", "")
+
+
 @pytest.mark.parametrize("action", [None, "", "none", "not_stuck"])
 def test_a_server_about_which_nothing_was_to_be_done_has_no_deed(action):
-    assert only(action=action).deed is None
+    assert only(action=action, verdict_before="busy", seconds_down=None, evidence=None).deed is None
 
 
 def test_a_server_that_works_is_not_noteworthy():
