@@ -67,7 +67,8 @@ def _answered(judgement: Judgement, unit: str) -> str:
 
 
 def _stale(judgement: Judgement, unit: str) -> str:
-    return "the gauges say %s and nothing moves, yet a one-token request was answered in %s: they are out of date" % (
+    # A real server can show this while one request waits inside the engine for something else, such as its grammar.
+    return "%s and nothing moves, yet a one-token request was answered in %s: the engine works" % (
         _gauges(judgement.engines),
         seconds(max(engine.probe_for for engine in judgement.engines)),
     )
@@ -116,6 +117,8 @@ def _too_young(judgement: Judgement, unit: str) -> str:
 
 def _probe_rejected(judgement: Judgement, unit: str) -> str:
     detail = _worst_engine(judgement).probe_detail or "no answer"
+    if judgement.probes == 0:
+        return "%s; no request is taken without an API key (%s), so a hang is not proven" % (_silent(judgement), detail)
     return "%s; a one-token request was turned away (%s), so a hang is not proven" % (_silent(judgement), detail)
 
 

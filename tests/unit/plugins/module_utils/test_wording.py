@@ -85,8 +85,7 @@ def test_every_sentence_is_one_line_in_our_own_words(verdict, reason, unit, rest
             "stale_gauges",
             [dataclasses.replace(QUIET, sample=Sample({}, 3.0, 0.0))],
             {},
-            "the gauges say 3 running, 0 waiting and nothing moves, yet a one-token request was answered in 0.042 s: "
-            "they are out of date",
+            "3 running, 0 waiting and nothing moves, yet a one-token request was answered in 0.042 s: the engine works",
         ),
         (
             "idle",
@@ -131,9 +130,17 @@ def test_every_sentence_is_one_line_in_our_own_words(verdict, reason, unit, rest
             "stalled",
             "probe_rejected",
             [dataclasses.replace(SILENT, probe="rejected", probe_detail="HTTP 429")],
-            {},
+            {"probes": 4},
             "3 running, 1 waiting, nothing moved in 12 reads over 120 s; "
             "a one-token request was turned away (HTTP 429), so a hang is not proven",
+        ),
+        (
+            "stalled",
+            "probe_rejected",
+            [dataclasses.replace(SILENT, probe="absent", probe_detail="HTTP 401")],
+            {"probes": 0},
+            "3 running, 1 waiting, nothing moved in 12 reads over 120 s; "
+            "no request is taken without an API key (HTTP 401), so a hang is not proven",
         ),
         (
             "stalled",
