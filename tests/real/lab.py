@@ -17,6 +17,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 ADDRESS = "127.0.0.1"
 MODEL = "tiny"
@@ -34,7 +35,6 @@ COMMON_FLAGS = (
     "--enforce-eager",
     "--dtype", "bfloat16",
     "--served-model-name", MODEL,
-    "--host", ADDRESS,
 )  # fmt: skip
 
 COMMON_ENVIRONMENT = {
@@ -42,6 +42,14 @@ COMMON_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
+
+
+class Place(Protocol):
+    """Where a server is reached, whoever runs it."""
+
+    address: str
+    port: int
+    url: str
 
 
 class LabError(RuntimeError):
@@ -60,12 +68,17 @@ class Server:
     """A `vllm serve` in a session of its own, on a port that was free."""
 
     def __init__(self, vllm: Path, model: Path, spec: Spec, log: Path) -> None:
+        self.address = ADDRESS
         self.port = free_port()
         self.url = f"http://{ADDRESS}:{self.port}"
-        self._command = [str(vllm), "serve", str(model), *COMMON_FLAGS, "--port", str(self.port), *spec.flags]
+        self._command = [str(vllm), "serve", str(model), *COMMON_FLAGS, *spec.flags, *self._place()]
         self._environment = os.environ | COMMON_ENVIRONMENT | spec.environment
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
+
+    def _place(self) -> list[str]:
+        """Where it listens."""
+        return ["--host", self.address, "--port", str(self.port)]
 
     def start(self) -> None:
         """Starts it, and returns at once."""

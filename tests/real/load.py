@@ -56,9 +56,9 @@ def _letters(number: int) -> str:
 class Client(threading.Thread):
     """Sends one request after another until it is told to hang up."""
 
-    def __init__(self, server: lab.Server, work: Work, key: str | None = None, repeat: bool = False) -> None:
+    def __init__(self, server: lab.Place, work: Work, key: str | None = None, repeat: bool = False) -> None:
         super().__init__(daemon=True)
-        self._connection = http.client.HTTPConnection(lab.ADDRESS, server.port, timeout=600)
+        self._connection = http.client.HTTPConnection(server.address, server.port, timeout=600)
         self._work = work
         self._headers = headers(key, work.rank)
         self._repeat = repeat
@@ -98,7 +98,7 @@ def headers(key: str | None, rank: int | None) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def clients(server: lab.Server, *works: Work, key: str | None = None, repeat: bool = False) -> Iterator[list[Client]]:
+def clients(server: lab.Place, *works: Work, key: str | None = None, repeat: bool = False) -> Iterator[list[Client]]:
     """Keeps one client per piece of work at the server, and hangs all of them up at the end."""
     crowd = [Client(server, work, key, repeat) for work in works]
     for client in crowd:
@@ -110,7 +110,7 @@ def clients(server: lab.Server, *works: Work, key: str | None = None, repeat: bo
             client.hang_up()
 
 
-def lasting(server: lab.Server, seconds: float, growth: float, longest: int) -> int:
+def lasting(server: lab.Place, seconds: float, growth: float, longest: int) -> int:
     """Finds how long a prompt must be for its prefill to last `seconds` here.
 
     CPUs differ tenfold, so it is measured: the prompt grows until one is slow enough.
@@ -125,7 +125,7 @@ def lasting(server: lab.Server, seconds: float, growth: float, longest: int) -> 
     raise lab.LabError(f"even a prompt of {longest} tokens is read in less than {seconds:.0f} s; use a larger model")
 
 
-def _prefill_seconds(server: lab.Server, length: int) -> float:
+def _prefill_seconds(server: lab.Place, length: int) -> float:
     """How long one token behind a prompt of that length takes."""
     started = time.monotonic()
     with clients(server, Work(prompt=length, output=1)) as crowd:

@@ -35,6 +35,14 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Healed:
+    """The restart of a real unit: its figures, and what is wrong about it."""
+
+    lines: Sequence[str]
+    wrong: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
 class Report:
     """All rows, and what was measured beside them."""
 
@@ -43,6 +51,12 @@ class Report:
     patience: float
     rows: Sequence[Row]
     longest_step: tuple[float, str] | None = None
+    healed: Healed | None = None
+
+    @property
+    def right(self) -> bool:
+        """Whether nothing in it contradicts the truth."""
+        return not self.wrong and not (self.healed and self.healed.wrong)
 
     @property
     def wrong(self) -> list[Row]:
@@ -67,6 +81,11 @@ def step_line(report: Report) -> str:
     return f"Longest silence of a working engine: {seconds:.1f} s ({state}); patience was {report.patience:g} s."
 
 
+def summary(report: Report) -> list[str]:
+    """The lines at the end of a run."""
+    return [line for line in (verdict_line(report), step_line(report)) if line] if report.rows else []
+
+
 def terminal(row: Row) -> str:
     """One row as two or more lines, written while the run goes on."""
     mark = "right" if row.right else "WRONG"
@@ -81,16 +100,13 @@ def terminal(row: Row) -> str:
 
 def markdown(report: Report) -> str:
     """The whole report as markdown: a line on where it comes from, the table, the figures."""
-    lines = [
-        f"vLLM {report.version} (CPU build), {report.date}, patience {report.patience:g} s.",
-        "",
-        _markdown_row(HEADINGS),
-        _markdown_row(["---"] * len(HEADINGS)),
-        *(_markdown_row(_marked(row)) for row in report.rows),
-        "",
-        verdict_line(report),
-        step_line(report),
-    ]
+    lines = [f"vLLM {report.version} (CPU build), {report.date}, patience {report.patience:g} s.", ""]
+    if report.rows:
+        rows = [HEADINGS, ["---"] * len(HEADINGS), *(_marked(row) for row in report.rows)]
+        lines += [*map(_markdown_row, rows), "", *summary(report)]
+    if report.healed:
+        lines += ["", "The same vLLM as a unit, its engine stopped:", "", "```", *report.healed.lines, "```"]
+        lines += report.healed.wrong
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -70,7 +70,7 @@ def read(url: str, seconds: float = 20.0) -> str:
         return str(answer.read().decode())
 
 
-def until(server: lab.Server, state: str, holds: Callable[[Reading], bool], seconds: float = 60.0) -> Reading:
+def until(server: lab.Place, state: str, holds: Callable[[Reading], bool], seconds: float = 60.0) -> Reading:
     """Waits until a reading shows the state; raises LabError naming the state where it never does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -81,7 +81,7 @@ def until(server: lab.Server, state: str, holds: Callable[[Reading], bool], seco
     raise lab.LabError(f"the state was not reached within {seconds:.0f} s: {state}")
 
 
-def until_working(server: lab.Server, seconds: float = 60.0) -> None:
+def until_working(server: lab.Place, seconds: float = 60.0) -> None:
     """Waits until two readings a quarter of a second apart show work."""
     last = parse(read(server.url))
 
