@@ -1,0 +1,59 @@
+"""Real hosts for this folder's tests, which are played side by side: most of each is waiting for a silent server."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+
+import pytest
+
+from tests.fleet.fleet import fleet
+from tests.integration.ansible.running import CORES, Ansible, environment_of
+from tests.integration.restart.side_by_side import Players
+from tests.integration.restart.stage import Stage
+
+HOSTS = 8
+SPARE = 2  # for tests that leave a host in a state that the next test cannot use
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", "systemd: boots real systemd hosts in containers (needs root)")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip these tests, with the reason, where containers cannot be made."""
+    if os.geteuid() != 0:
+        for item in items:
+            if item.get_closest_marker("systemd"):
+                item.add_marker(pytest.mark.skip(reason="test hosts need root"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Play the tests that have a stage side by side; here each is only waited for."""
+    players = pyfuncitem.funcargs.get("stage")
+    if not isinstance(players, Players):
+        return None
+    players.outcome_of(pyfuncitem)
+    return True
+
+
+@pytest.fixture(scope="session")
+def players(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Players]:
+    """Hosts, and a thread for each of those that are used at the same time."""
+    core = CORES[-1]
+    if not (environment_of(core) / "bin" / "ansible").exists():
+        pytest.skip(f"ansible-core {core} is not installed in .venvs (make envs)")
+    folder = tmp_path_factory.mktemp("fleet")
+    ansible = Ansible(core, tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("home"))
+    with fleet(folder, [f"h{number}" for number in range(1, HOSTS + SPARE + 1)]) as hosts:
+        stages = [Stage(host, folder / "inventory", ansible) for host in hosts.values()]
+        with Players(stages, HOSTS) as playing:
+            yield playing
+
+
+@pytest.fixture
+def stage(players: Players) -> Players:
+    """A host of its own with a simulated server; which one it is, is decided when the test is played."""
+    return players
