@@ -249,6 +249,17 @@ def test_of_two_silent_engines_the_one_with_the_open_probe_is_named():
     assert say("stuck", "no_progress", rejected, SILENT).startswith("engine 0: ")
 
 
+@pytest.mark.parametrize("reason", ["answered", "stale_gauges"])
+def test_of_several_answers_the_slowest_is_told(reason):
+    slower = dataclasses.replace(QUIET, engine="1", probe_for=4.2)
+    assert "was answered in 4.2 s" in say("idle", reason, QUIET, slower)
+
+
+def test_an_engine_that_answered_is_not_named_among_the_silent():
+    answered = dataclasses.replace(QUIET, engine="1", silent_for=500.0)
+    assert say("stuck", "no_progress", SILENT, answered).startswith("engine 0: ")
+
+
 def test_absent_gauges_are_said_as_zero():
     unknown = dataclasses.replace(QUIET, sample=Sample({}))
     assert say("idle", "answered", unknown).startswith("0 running, 0 waiting; ")
