@@ -10,6 +10,7 @@ that stays unknown in a script that names the unit elsewhere is not.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os.path
 import re
 import typing as t
@@ -61,6 +62,13 @@ _LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;:\n]*)")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[@*\d]+\])?(?::?-([^}]*))?\})")
 _OWN_FOLDER = re.compile(r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}")
 _LONGEST_LINE = 4000
+# A script that makes its variables of each other could make them grow without end.
+_LONGEST_VALUE = 400
+_MOST_VALUES = 20
+_LONGEST_COMMAND = 200
+"""Words of one command that are looked at."""
+_MOST_WORDS = 50
+"""Words of one command in which the name of a script is looked for."""
 
 Variables = t.Dict[str, t.List[str]]
 
@@ -150,23 +158,26 @@ def _learn(line: str, variables: Variables) -> None:
         value = match.group(2)
         values = value.strip("()[]").split(",") if value[:1] in "([" else [value]
         words = [word for part in values for word in part.split()] if value[:1] in "([" else values
-        variables[match.group(1)] = [filled for word in words for filled in _filled(word.strip("\"'"), variables)][:50]
+        variables[match.group(1)] = _all_filled((word.strip("\"'") for word in words), variables)
     for match in _LOOP.finditer(line):
         words = _words(match.group(2))
         # In Python a variable stands there without a sign: for unit in UNITS
-        values = [value for word in words for value in variables.get(word, [word])]
-        variables[match.group(1)] = [filled for word in values for filled in _filled(word, variables)][:50]
+        variables[match.group(1)] = _all_filled((value for word in words for value in variables.get(word, [word])), variables)
+
+
+def _all_filled(words: t.Iterable[str], variables: Variables) -> t.List[str]:
+    return list(itertools.islice((filled for word in words for filled in _filled(word, variables)), _MOST_VALUES))
 
 
 def _filled(word: str, variables: Variables) -> t.List[str]:
     """All that a word may stand for. A variable that is not known stays in it."""
-    found = [word]
+    found, longest = [word], len(word) + _LONGEST_VALUE
     for _round in range(4):
         match = next((m for m in map(_VARIABLE.search, found) if m and _known(m, variables)), None)
         if match is None:
             break
         values = variables.get(match.group(1) or match.group(2)) or [match.group(3) or ""]
-        found = [one.replace(match.group(0), value) for one in found for value in values][:50]
+        found = [one.replace(match.group(0), value)[:longest] for one in found for value in values][:_MOST_VALUES]
     return found
 
 
@@ -199,7 +210,7 @@ class _Line:
     def restarts(self) -> t.Iterator[Found]:
         into_a_shell = _INTO_A_SHELL.search(self.line)
         for segment in _segments(self.line, bool(into_a_shell)):
-            words = _words(segment)
+            words = _words(segment)[:_LONGEST_COMMAND]
             yield from self._systemctl(words)
             yield from self._service(words)
             yield from self._bus(words)
@@ -220,8 +231,7 @@ class _Line:
         for index, word in enumerate(words):
             if _base(word) != "systemctl":
                 continue
-            remote = any(_base(before) == "ssh" for before in words[:index])
-            yield from self._told(words[index + 1 :], remote)
+            yield from self._told(words[index + 1 :], _after_ssh(words, index))
 
     def _told(self, words: t.List[str], remote: bool) -> t.Iterator[Found]:
         plain: t.List[str] = []
@@ -276,8 +286,7 @@ class _Line:
         if self.target.uid is not None:
             return
         for index, word in enumerate(words[:-1]):
-            remote = any(_base(before) == "ssh" for before in words[:index])
-            rest = words[index + 1 :]
+            remote, rest = _after_ssh(words, index), words[index + 1 :]
             if _base(word) in ("service", "invoke-rc.d", "rc-service") and len(rest) > 1 and rest[1] in VERBS:
                 unit, sure = self._unit(rest[0])
                 if unit:
@@ -373,6 +382,10 @@ def _only_said(words: t.Sequence[str]) -> bool:
     return True
 
 
+def _after_ssh(words: t.Sequence[str], index: int) -> bool:
+    return "ssh" in words[:index] or any(word.endswith("/ssh") for word in words[:index])
+
+
 def _asks_only(words: t.Sequence[str]) -> bool:
     """Signal 0 only asks whether the process is there."""
     return "-0" in words or ("-s" in words and "0" in words)
@@ -386,7 +399,7 @@ _FOLDERS = ("/usr/local/bin", "/usr/local/sbin")
 def _calls(line: str, path: str, variables: Variables) -> t.Iterator[t.Tuple[str, t.Tuple[str, ...]]]:
     """The files that a line may run, with the words that follow each."""
     for segment in _SEPARATORS.split(line):
-        words = [filled for word in _words(segment) for filled in _filled(word, variables)[:1]]
+        words = [filled for word in _words(segment)[:_MOST_WORDS] for filled in _filled(word, variables)[:1]]
         for index, raw in enumerate(words):
             word = raw.split("=")[-1] if raw.startswith("Exec") else raw
             following = tuple(words[index + 1 : index + 9])

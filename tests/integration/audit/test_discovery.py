@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fleet.hosts import Host
 
-from .conftest import Module, await_true, start
+from .conftest import Module, ansible, await_true, start
 
 pytestmark = pytest.mark.systemd
 
@@ -127,3 +129,16 @@ def test_a_server_that_died_does_not_vanish(mixed: Host, run_module: Module) -> 
         mixed.run("systemctl", "start", "vllm.service")
     assert "http://127.0.0.1:8000" in [one["url"] for one in answer["servers"]]
     assert "it is not running (inactive)" in by_port(answer)[8000]["notes"]
+
+
+def test_auto_gives_the_verdicts_of_a_list_written_by_hand(hosts: dict[str, Host], state: Path, tmp_path: Path) -> None:
+    by_hand = [{"unit": "vllm.service", "scope": "system", "kind": "backend", "url": "http://127.0.0.1:8000"}]
+    verdicts = []
+    for servers in (by_hand, "auto"):
+        report = tmp_path / "report.json"
+        given = {"vllm_servers": servers, "vllm_hosts": "clean", "vllm_report_file": str(report), "vllm_fail_on": ""}
+        done = ansible("ansible-playbook", "-i", str(state / "inventory"), "playbooks/check.yml", "-b", "-e", json.dumps(given))
+        assert done.returncode == 0, done.stdout + done.stderr
+        (row,) = json.loads(report.read_text())["servers"]
+        verdicts.append((row["unit"], row["url"], row["verdict"], row["reason"]))
+    assert verdicts[0] == verdicts[1]

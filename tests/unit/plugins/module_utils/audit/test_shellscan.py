@@ -225,3 +225,15 @@ def test_scripts_that_call_each_other_end():
 @pytest.mark.parametrize("text", ["\x00" * 1000, "$" * 5000, "`$(" * 2000, "{" * 5000, "'" * 4001, "=" * 3000, "a=$a\n" * 500])
 def test_garbage_ends_too(text):
     assert scan(text, "/x", VLLM).hits == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=$B$C${D:-x}\nB=$A\nC=$A$B\nsystemctl restart $A$B$C\n" * 200,
+        "U=(a b c d e f g)\nfor u in ${U[@]}; do for v in $U; do systemctl restart $u$v$u$v; done; done\n" * 100,
+        "for a in " * 400 + "\n" + "for a in " * 400,
+    ],
+)
+def test_variables_made_of_each_other_do_not_grow_without_end(text):
+    assert scan(text, "/x", VLLM).hits == ()
