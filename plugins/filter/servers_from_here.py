@@ -72,7 +72,7 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
     for host in hosts:
         variables = hostvars[host]  # looked up once: each time Ansible puts all variables of the host together
         try:
-            servers = variables.get("vllm_servers", [{}])
+            servers = _listed(variables.get("vllm_servers", [{}]))
             mine = [_entry(server, variables, host) for server in servers]
             for name, default in _COMMON.items():
                 value = variables.get("vllm_check_" + name, default)
@@ -89,6 +89,12 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
         "failed": failed,
         "longest": max((seconds(entry["patience"]) or 0.0 for entry in entries), default=0.0),
     }
+
+
+def _listed(servers: t.Any) -> t.Sequence[Vars]:
+    if isinstance(servers, str):
+        raise options.OptionError("vllm_servers", servers, "read from the controller, the servers must be listed")
+    return servers
 
 
 def _one_of(name: str, values: t.Mapping[str, t.Any]) -> t.Any:
