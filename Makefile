@@ -7,7 +7,7 @@ CORE_ENVS := $(CORES:%=.venvs/core-%/.ready)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit integration sanity lint bench real envs clean
+.PHONY: help demo test unit integration sanity lint lint-ruff lint-mypy lint-ansible bench real envs clean
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,10 +27,16 @@ integration: envs  ## The module, the role and the playbooks through real Ansibl
 sanity: .venv/.ready  ## ansible-test sanity, on the built collection
 	$(PY) tests/tools/sanity.py
 
-lint: .venv/.ready  ## ruff, mypy, ansible-lint
+lint: lint-ruff lint-mypy lint-ansible  ## ruff, mypy, ansible-lint
+
+lint-ruff: .venv/.ready
 	.venv/bin/ruff check .
+
+lint-mypy: .venv/.ready
 	.venv/bin/mypy
-	PATH="$(CURDIR)/.venv/bin:$$PATH" ANSIBLE_COLLECTIONS_PATH=playbooks/collections .venv/bin/ansible-lint
+
+lint-ansible: .venv/.ready
+	PATH="$(CURDIR)/.venv/bin:$$PATH" NO_COLOR=1 ANSIBLE_COLLECTIONS_PATH=playbooks/collections .venv/bin/ansible-lint
 
 bench: .venv/.ready  ## How long a check takes, and how many requests it makes
 	$(PY) tests/benchmarks/check_one_run.py

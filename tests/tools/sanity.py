@@ -37,8 +37,9 @@ def main(arguments: list[str]) -> int:
 
 def readable(output: str) -> str:
     """The output without what pip says while ansible-test makes its environments."""
+    pip = ("  Downloading", "     ")
     ours = ("Running sanity test", "ERROR", "WARNING", "FATAL", "See documentation", "Traceback", " ")
-    return "\n".join(line for line in output.splitlines() if line.startswith(ours) and "━" not in line)
+    return "\n".join(line for line in output.splitlines() if line.startswith(ours) and not line.startswith(pip))
 
 
 def installed(folder: Path) -> Path:

@@ -17,7 +17,10 @@ def options(role):
 def test_documented_defaults_are_the_defaults(role):
     defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text())
     documented = {name: option["default"] for name, option in options(role).items() if "default" in option}
-    assert documented == defaults
+    # What is worked out from other variables is documented in words.
+    fixed = {name: value for name, value in defaults.items() if "{{" not in str(value)}
+    assert {name: documented.get(name) for name in fixed} == fixed
+    assert documented.keys() <= defaults.keys()
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
