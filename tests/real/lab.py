@@ -44,6 +44,10 @@ COMMON_ENVIRONMENT = {
 }
 
 
+# Should this program be killed outright, the kernel asks the server to end.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
+
+
 class Place(Protocol):
     """Where a server is reached, whoever runs it."""
 
@@ -71,7 +75,7 @@ class Server:
         self.address = ADDRESS
         self.port = free_port()
         self.url = f"http://{ADDRESS}:{self.port}"
-        self._command = [str(vllm), "serve", str(model), *COMMON_FLAGS, *spec.flags, *self._place()]
+        self._command = [*ENDS_WITH_US, str(vllm), "serve", str(model), *COMMON_FLAGS, *spec.flags, *self._place()]
         self._environment = os.environ | COMMON_ENVIRONMENT | spec.environment
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None

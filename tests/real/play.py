@@ -79,12 +79,16 @@ class Player:
 
     def _ask(self, stage: Stage, scenario: Scenario) -> dict[str, Any]:
         """Runs the module, and what is to happen while it runs."""
-        with ThreadPoolExecutor(1) as pool:
+        pool = ThreadPoolExecutor(1)
+        try:
             answer = pool.submit(check.ask, stage.url, scenario.manner(self.patience))
             if scenario.during is not None:
                 time.sleep(scenario.after)
                 scenario.during(stage)
             return answer.result()
+        finally:
+            # When interrupted: the server ends now, and with it the check.
+            pool.shutdown(wait=False)
 
     def _keep(self, scenario: Scenario, said: dict[str, Any], pages: list[tuple[float, str]]) -> None:
         """Writes what was said and the first and last page read beside it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.real.table import Report, Row, markdown, step_line, terminal, verdict_line
+from tests.real.table import Healed, Report, Row, markdown, step_line, terminal, verdict_line
 from tests.real.truth import Outcome
 
 GOOD = Row(
@@ -60,3 +60,16 @@ def test_the_markdown_has_one_line_per_state_and_escapes_bars():
     assert lines[0] == "vLLM 0.32.0 (CPU build), 2026-11-29, patience 20 s."
     assert lines[4] == "| 3 requests decode | busy | busy/progress | 0 | 0.4 | 3 running \\| 0 waiting |"
     assert "**idle/answered** (said idle/answered, right is stuck/no_answer)" in lines[5]
+
+
+def test_a_restart_stands_below_the_table_with_what_is_wrong_about_it():
+    healed = Healed(["stop and start by systemd 20.2 s"], ["a second run restarted it again"])
+    whole = Report("0.32.0", "2026-11-29", 20.0, [GOOD], healed=healed)
+    assert markdown(whole).endswith("```\nstop and start by systemd 20.2 s\n```\na second run restarted it again\n")
+    assert not whole.right
+
+
+def test_a_restart_alone_needs_no_table():
+    alone = Report("0.32.0", "2026-11-29", 20.0, [], healed=Healed(["stop and start by systemd 20.2 s"]))
+    assert "| --- |" not in markdown(alone)
+    assert alone.right
