@@ -5,14 +5,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import typing as t
-
-from ansible.errors import AnsibleLookupError
-from ansible.plugins.lookup import LookupBase
-
-from ..plugin_utils.earlier import earlier_reports
-
 DOCUMENTATION = r"""
 name: vllm_earlier_reports
 short_description: Earlier reports of the fleet from a folder
@@ -50,6 +42,15 @@ _raw:
       type: list
       elements: dict
 """
+
+# ansible-test wants them below the documentation, ruff above.
+import pathlib  # noqa: E402
+import typing as t  # noqa: E402
+
+from ansible.errors import AnsibleLookupError  # noqa: E402
+from ansible.plugins.lookup import LookupBase  # noqa: E402
+
+from ..plugin_utils.earlier import earlier_reports  # noqa: E402
 
 
 class LookupModule(LookupBase):

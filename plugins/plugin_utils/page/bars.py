@@ -35,7 +35,7 @@ def engines(server: Server, full: float) -> t.Optional[Markup]:
 
 def _columns(known: t.Sequence[Engine]) -> t.List[str]:
     several = ["Engine"] if len(known) > 1 else []
-    silent = ["Silent"] if any(engine.silent_for for engine in known) else []
+    silent = ["Silent"] if any(map(_silent, known)) else []
     return [*several, "Running", "Waiting", "KV cache", "Tokens/s", *silent]
 
 
@@ -50,7 +50,12 @@ def _cell(column: str, engine: Engine, full: float) -> Markup:
         return _bar("kv", None if engine.kv_cache_usage is None else engine.kv_cache_usage * 100, 100.0, " %")
     if column == "Tokens/s":
         return tag("td", _or_dash(engine.tokens_per_second))
-    return tag("td", text(duration(engine.silent_for)) if engine.silent_for else text("–"))
+    return tag("td", text(_silent(engine) or "–"))
+
+
+def _silent(engine: Engine) -> str:
+    """How long, where it is longer than the moment between two reads of an idle engine."""
+    return duration(engine.silent_for) if engine.silent_for is not None and engine.silent_for >= 1 else ""
 
 
 def _bar(kind: str, value: t.Optional[float], full: float, unit: str = "") -> Markup:

@@ -110,7 +110,9 @@ def node_exporter(folder: Path, textfiles: Path) -> Service:
 
 def pushgateway(folder: Path) -> Service:
     """A Pushgateway."""
-    return Service("prometheus-pushgateway", "prometheus-pushgateway", folder, "/-/ready")
+    # Debian's keeps its data in /var/lib by default.
+    file = f"--persistence.file={folder / 'data'}"
+    return Service("prometheus-pushgateway", "prometheus-pushgateway", folder, "/-/ready", file)
 
 
 def alertmanager(folder: Path, configuration: str) -> Service:

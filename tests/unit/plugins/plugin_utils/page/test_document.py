@@ -86,6 +86,7 @@ def test_engines_are_a_table_with_bars_to_one_measure_for_the_whole_page():
 
 def test_one_engine_needs_no_label_and_an_engine_of_which_nothing_is_known_no_row():
     assert shown(row()).texts("th") == ["Running", "Waiting", "KV cache", "Tokens/s"]
+    assert shown(row(engines=[engine(silent_for=0.28)])).texts("th") == ["Running", "Waiting", "KV cache", "Tokens/s"]
     assert shown(row(engines=[engine(running=None, waiting=None)])).all("table") == []
 
 
