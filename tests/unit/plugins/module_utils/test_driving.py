@@ -6,7 +6,7 @@ import pytest
 from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving, failing, vllm_api
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.driving import Target, check
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.exposition import Page, Sample
-from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits, Look, Probe
+from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits, Look, Probe, Step
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.reading import Endpoint
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.vllm_api import Server
 
@@ -79,6 +79,7 @@ def words(judgements):
 def test_a_working_server_is_answered_with_the_read_that_shows_life_and_gets_no_probe(fleet):
     (judgement,) = check([fleet.target("a", lambda look: busy(100 + look))])
     assert (judgement.verdict, judgement.reason, judgement.reads) == ("busy", "progress", 2)
+    assert fleet.looks["a"] == [(False, 0), (False, 1)]  # nor is anything asked of its front end
     assert fleet.probes == []
 
 
@@ -153,15 +154,17 @@ def test_a_lone_engine_is_not_named(fleet):
     assert [rank for _name, _model, rank, _timeout in fleet.probes] == [None]
 
 
-def test_each_of_several_engines_gets_a_probe_of_its_own(fleet):
-    (judgement,) = check([fleet.target("a", lambda look: idle(engines=3))])
-    assert sorted(rank for _name, _model, rank, _timeout in fleet.probes) == ["0", "1", "2"]
-    assert (judgement.verdict, judgement.probes) == ("idle", 3)
+@pytest.mark.parametrize("engines", [2, 3])
+def test_each_of_several_engines_gets_a_probe_of_its_own(fleet, engines):
+    (judgement,) = check([fleet.target("a", lambda look: idle(engines=engines))])
+    assert sorted(rank for _name, _model, rank, _timeout in fleet.probes) == ["0", "1", "2"][:engines]
+    assert (judgement.verdict, judgement.probes) == ("idle", engines)
 
 
-def test_a_probe_is_waited_for_longer_than_the_judge_does(fleet):
-    check([fleet.target("a", lambda look: idle(), patience=300.0)])
-    assert all(timeout > 300.0 for _name, _model, _rank, timeout in fleet.probes)
+@pytest.mark.parametrize("patience", [1.0, 300.0])
+def test_a_probe_is_waited_for_longer_than_the_judge_does(fleet, patience):
+    check([fleet.target("a", lambda look: idle(), patience=patience)])
+    assert all(timeout > 2 * patience for _name, _model, _rank, timeout in fleet.probes)
 
 
 def test_without_leave_no_probe_is_sent(fleet):
@@ -217,21 +220,20 @@ def test_all_probes_are_open_at_the_same_time(fleet):
 
 def test_no_more_looks_are_under_way_than_allowed_and_all_servers_get_their_turn(fleet, monkeypatch):
     monkeypatch.setattr(driving, "LOOKS_AT_ONCE", 3)
-    guard = threading.Lock()
-    pair = threading.Barrier(3)
-    under_way = [0, 0]
-
-    def script(look):
-        with guard:
-            under_way[0] += 1
-            under_way[1] = max(under_way)
-        pair.wait(ENOUGH)  # three at a time there are, too
-        with guard:
-            under_way[0] -= 1
-        return ASLEEP
-
-    assert words(check([fleet.target(str(at), script) for at in range(30)])) == [("sleeping", "sleep_mode")] * 30
-    assert under_way == [0, 3]
+    driver = driving._Driver([fleet.target(str(at), lambda look: ASLEEP) for at in range(10)])
+    under_way = []
+    monkeypatch.setattr(driver, "_in_thread", lambda look, then: under_way.append((look, then)))
+    for player in driver._players:
+        driver._plan(player, Step(0.0, front=False))
+    seen = []
+    driver._start_looks()
+    while under_way:
+        seen.append(len(under_way))
+        look, then = under_way.pop(0)
+        then(look())
+        driver._start_looks()
+    assert seen == [3] * 8 + [2, 1]
+    assert words(player.judgement for player in driver._players) == [("sleeping", "sleep_mode")] * 10
 
 
 def test_more_servers_than_looks_at_once_are_all_judged(fleet):
