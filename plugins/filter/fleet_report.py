@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 import typing as t
 
 from ..module_utils.verdicts import VERDICTS, counts, rank
@@ -65,6 +66,8 @@ _value:
       failed: 0
     servers: []
 """
+
+_UNDEFINED = re.compile(r"'[^']+' is undefined")
 
 Row = t.Dict[str, t.Any]
 Result = t.Optional[t.Mapping[str, t.Any]]
@@ -157,6 +160,10 @@ def _not_checked(host: str, result: Result) -> Row:
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
     message = str(result.get("msg", "the check of this host left no result"))
+    undefined = _UNDEFINED.search(message)
+    if undefined:
+        # ansible-core before 2.19 puts the whole expression before it, and then the name is what gets cut off.
+        return f"a variable that its servers need is missing: {undefined.group(0)}"
     # ansible-core 2.19 puts this before what the connection says.
     prefix = "Task failed: "
     return message[len(prefix) :] if message.startswith(prefix) else message

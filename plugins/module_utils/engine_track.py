@@ -14,9 +14,11 @@ from .looks import EngineEvidence, Limits, Look, Probe
 MIN_READS = 3
 """Fewer reads than these prove nothing, however long they span."""
 
-OWN_EFFECT = 1.0
-"""For so many seconds life behind an open probe may be the probe's own: its answer is awaited that long.
-An answer that took longer waited behind other work, which is then looked for."""
+PROMPT_ANSWER = 1.0
+"""An answer that took more seconds than these waited behind other work, which is then looked for."""
+
+_OWN_EFFECT = {"generation_tokens_total": 1.0, "request_success_total": 1.0, "prompt_tokens_total": 64.0}
+"""The most that one probe of ours adds to these counters. (A chat template may make its prompt longer than one token.)"""
 
 
 class EngineTrack:
@@ -33,9 +35,9 @@ class EngineTrack:
         self.probe_detail = ""
         self.probe_sent_at = 0.0
         self._probed_at = 0.0
-        self._before = self._after = sample
+        self._before = self._after = self._when_sent = sample
         self._seen_at = look.finished
-        self._reads_after_answer = 0
+        self._reads_after_answer = self._looks_with_life = 0
 
     def add(self, sample: Sample, look: Look) -> None:
         """Take in a later sample of the same process."""
@@ -49,6 +51,7 @@ class EngineTrack:
             self.signs = signs if self._reads_after_answer > 1 else {}
         elif signs:
             self.signs = signs
+            self._looks_with_life += 1
             if self.life_at is None:
                 self.life_at = look.finished
 
@@ -72,17 +75,26 @@ class EngineTrack:
         """Silent with nothing in flight."""
         return self.silent and self._after.in_flight == 0
 
-    def settled(self, now: float) -> t.Optional[str]:
+    def settled(self, now: float, limits: Limits) -> t.Optional[str]:
         """The reason why this engine is healthy, or None while that is open: progress, answered, stale_gauges."""
         if self.probe == "answered":
             return self._answered()
         if self.life_at is None:
             return None
-        may_be_our_own = self.probe in ("open", "lost") and now - self.life_at < OWN_EFFECT
-        return None if may_be_our_own else "progress"
+        waits = self._may_be_our_own() and now < self.silent_since + limits.patience
+        return None if waits else "progress"
+
+    def _may_be_our_own(self) -> bool:
+        """Whether all the life that was seen can be the work on our probe, which is still open."""
+        if self.probe not in ("open", "lost") or self._when_sent.in_flight > 0 or self._after.in_flight > 1:
+            return False
+        if self._looks_with_life > 1 and self._after.in_flight > 0:
+            return False  # our probe is one step of the engine: once it was seen to begin, only its end is left
+        before, after = self._when_sent.counters, self._after.counters
+        return all(after.get(name, 0.0) - before.get(name, 0.0) <= most for name, most in _OWN_EFFECT.items())
 
     def _answered(self) -> t.Optional[str]:
-        prompt = self._probed_at - self.probe_sent_at <= OWN_EFFECT
+        prompt = self._probed_at - self.probe_sent_at <= PROMPT_ANSWER
         if self._after.in_flight == 0 and prompt:
             return "answered"
         if self._reads_after_answer < 2:
@@ -107,7 +119,7 @@ class EngineTrack:
 
     def send(self, now: float) -> None:
         """A probe goes out now."""
-        self.probe, self.probe_detail, self.probe_sent_at = "open", "", now
+        self.probe, self.probe_detail, self.probe_sent_at, self._when_sent = "open", "", now, self._after
 
     def outcome(self, what: str, detail: str, now: float) -> None:
         """The probe came back. One that ran into its time-out counts as open still."""

@@ -214,7 +214,7 @@ class Judge:
     def _judge_engines(self, now: float, look: t.Optional[Look]) -> Next:
         process = t.cast(_Process, self._process)
         tracks = list(process.engines.values())
-        settled = {track.label: track.settled(now) for track in tracks}
+        settled = {track.label: track.settled(now, self._limits) for track in tracks}
         waiting_for = [track for track in tracks if settled[track.label] is None]
         if "progress" in settled.values() and all(track.quiet and track.probe is None for track in waiting_for):
             return self._final("busy", "progress", now)
@@ -224,7 +224,7 @@ class Judge:
         if process.reads < 2:
             return self._step(now)
         if look is None:
-            return self._step(now, soon=any(track.probe in ("answered", "absent") for track in waiting_for))
+            return self._step(now, soon=any(track.probe == "absent" for track in waiting_for))
         return self._judge_silence(waiting_for, look)
 
     def _judge_silence(self, tracks: t.List[EngineTrack], look: Look) -> Next:
@@ -286,8 +286,8 @@ class Judge:
 
     def _next_look(self, now: float) -> float:
         process = t.cast(_Process, self._process)
-        tracks = [track for track in process.engines.values() if track.settled(now) is None]
-        if any(not track.silent for track in tracks):
+        tracks = [track for track in process.engines.values() if track.settled(now, self._limits) is None]
+        if any(track.probe == "answered" for track in tracks):
             return now + failing.FIRST_GAP
         regular = process.last_seen + failing.gap(self._looks_since_change)
         boundaries = [track.next_boundary(now, self._limits) for track in tracks if track.silent]

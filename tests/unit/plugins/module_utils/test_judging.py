@@ -114,6 +114,18 @@ def test_move_of_the_counters_by_our_own_probe_is_not_called_busy() -> None:
     assert played.words == ("idle", "answered")
 
 
+def test_slow_answer_to_our_own_probe_is_not_called_busy() -> None:
+    # One token takes this engine five seconds; reads beside the probe show it running.
+    shows_probe = moving(lambda now: sample(running=float(0.5 < now < 5.3), kv=0.01 * (0.5 < now < 5.3), tokens=1000 + (now > 5.2)))
+    played = play(Script(shows_probe, lambda now, engine: (5.0, "answered", "HTTP 200")))
+    assert played.words == ("idle", "answered")
+
+
+def test_engine_that_takes_the_probe_and_freezes_then_is_not_called_stuck_by_this_check() -> None:
+    took_it = moving(lambda now: sample(running=float(now > 0.5)))
+    assert play(Script(took_it), SHORT).words == ("busy", "progress")
+
+
 def test_batch_that_arrives_beside_the_open_probe_is_busy() -> None:
     arrives = moving(lambda now: sample(running=12 * (now > 2), tokens=1000 + max(0.0, now - 2) * 100))
     played = play(Script(arrives))
