@@ -13,7 +13,7 @@ from ..plugin_utils.plain import never_templated
 DOCUMENTATION = r"""
 name: heal_report
 short_description: The report of a fleet with what was done about it
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The fleetcheck authors (@fleetcheck)
 description:

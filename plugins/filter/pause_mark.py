@@ -16,7 +16,7 @@ from ..plugin_utils.plain import never_templated
 DOCUMENTATION = r"""
 name: pause_mark
 short_description: The text of the mark that keeps automatic restarts away from a host
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The fleetcheck authors (@fleetcheck)
 description:

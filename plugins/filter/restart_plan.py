@@ -16,7 +16,7 @@ from ..plugin_utils.plain import never_templated, plain
 DOCUMENTATION = r"""
 name: restart_plan
 short_description: Decide which servers of a fleet are restarted in one run
-version_added: 0.2.0
+version_added: 0.1.0
 author:
   - The fleetcheck authors (@fleetcheck)
 description:

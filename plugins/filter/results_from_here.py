@@ -13,7 +13,7 @@ from ..plugin_utils.plain import never_templated
 DOCUMENTATION = r"""
 name: results_from_here
 short_description: The results of one run on the controller by host
-version_added: 0.3.0
+version_added: 0.1.0
 author:
   - The fleetcheck authors (@fleetcheck)
 description:

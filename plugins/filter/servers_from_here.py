@@ -16,7 +16,7 @@ from ..plugin_utils.numbers import seconds
 DOCUMENTATION = r"""
 name: servers_from_here
 short_description: The servers of many hosts as one list, to be read from the controller
-version_added: 0.3.0
+version_added: 0.1.0
 author:
   - The fleetcheck authors (@fleetcheck)
 description:

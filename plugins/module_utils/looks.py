@@ -51,8 +51,9 @@ class Look:
     """One look at a server.
 
     started, finished: of the read of /metrics. page, or failure (one of FAILED_LOOKS) with its detail.
-    front: whether the rest was asked for; it is None where it was not, or not answered: health, the status of /health; models, the served
-    models, where models_status is 200; paused, from /is_paused; unit, from systemctl; version, from /version.
+    front: whether the rest was asked for. It is None where it was not, or not answered: health, the status of
+    /health; models, the served models, where models_status is 200; paused, from /is_paused; unit, from systemctl;
+    version, from /version.
     """
 
     started: float

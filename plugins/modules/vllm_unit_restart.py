@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: vllm_unit_restart
 short_description: Restart the unit of a vLLM server that is proven to be stuck
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Restarts one systemd unit, if every guard agrees. All of it happens in one run on the host, so that nothing can come between
     the guards and the restart.
@@ -183,7 +183,7 @@ from ..module_utils import options, restart_options
 from ..module_utils.restart import restarting
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(
         argument_spec=restart_options.ARGUMENT_SPEC,
         required_if=[("verdict", "stuck", ["last_sample"])],
