@@ -18,21 +18,17 @@ author:
   - The fleetcheck authors (@fleetcheck)
 description:
   - Takes out of a report what M(fleetcheck.vllm.vllm_textfile) and M(fleetcheck.vllm.vllm_pushgateway) need.
+  - A host that could not be checked has one server named C(-).
   - Two servers of one host with the same name are told apart by their URL.
 options:
   _input:
     description: What P(fleetcheck.vllm.fleet_report#filter) returned.
     type: dict
     required: true
-  host:
-    description:
-      - Only the servers of this host. Nothing where it could not be checked, as then nobody can write there.
-      - Without it all hosts, each server with its C(host); one that could not be checked has one server named C(-).
-    type: str
 """
 
 EXAMPLES = r"""
-servers: "{{ vllm_fleet | fleetcheck.vllm.vllm_measures(inventory_hostname) }}"
+servers: "{{ vllm_fleet | fleetcheck.vllm.vllm_measures }}"
 """
 
 RETURN = r"""
@@ -41,7 +37,8 @@ _value:
   type: list
   elements: dict
   sample:
-    - server: vllm.service
+    - host: gpu-01
+      server: vllm.service
       verdict: idle
       probes: 1
       action: ""
@@ -56,24 +53,23 @@ NOTHING_DONE = ("", "none", "not_stuck", "would_restart")
 Row = t.Mapping[str, t.Any]
 
 
-def vllm_measures(fleet: t.Mapping[str, t.Any], host: t.Optional[str] = None) -> t.List[t.Dict[str, t.Any]]:
-    """One dict for each server of C(host), or of the fleet with its host."""
+def vllm_measures(fleet: t.Mapping[str, t.Any]) -> t.List[t.Dict[str, t.Any]]:
+    """One dict for each server of the fleet."""
     taken: t.Set[t.Tuple[str, str]] = set()
-    rows = [row for row in fleet["servers"] if host is None or (row["host"] == host and row["name"] != "-")]
-    return never_templated([_measure(row, host is None, taken) for row in rows])
+    return never_templated([_measure(row, taken) for row in fleet["servers"]])
 
 
-def _measure(row: Row, with_host: bool, taken: t.Set[t.Tuple[str, str]]) -> t.Dict[str, t.Any]:
+def _measure(row: Row, taken: t.Set[t.Tuple[str, str]]) -> t.Dict[str, t.Any]:
     verdict = row.get("verdict_after") or row["verdict"]
     action = row.get("action") or ""
-    measure = {
+    return {
+        "host": plain(row["host"], LONGEST),
         "server": _server(row, taken),
         "verdict": verdict if verdict in VERDICTS else "unknown",
         "probes": row.get("probes") or 0,
         "action": "" if action in NOTHING_DONE else plain(action, LONGEST),
         "engines": [_engine(engine) for engine in row.get("engines") or ()],
     }
-    return {"host": plain(row["host"], LONGEST), **measure} if with_host else measure
 
 
 def _engine(engine: Row) -> t.Dict[str, t.Any]:

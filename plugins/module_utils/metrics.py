@@ -30,6 +30,7 @@ DONE = ("restarted", "restart_failed")
 """The actions that are restarts; any other one is a reason why none was made."""
 
 SERVER_SPEC: t.Dict[str, t.Any] = {
+    "host": {"type": "str", "required": True},
     "server": {"type": "str", "required": True},
     "verdict": {"type": "str", "required": True, "choices": list(VERDICTS)},
     "probes": {"type": "int", "default": 0},

@@ -136,7 +136,7 @@ def main() -> None:
                 "type": "list",
                 "elements": "dict",
                 "required": True,
-                "options": {"host": {"type": "str", "required": True}, **metrics.SERVER_SPEC},
+                "options": metrics.SERVER_SPEC,
             },
             "timeout": {"type": "float", "default": 10.0},
             "validate_certs": {"type": "bool", "default": True},

@@ -44,6 +44,10 @@ options:
     elements: dict
     required: true
     suboptions:
+      host:
+        description: Its host.
+        type: str
+        required: true
       server:
         description: Its name.
         type: str
@@ -82,7 +86,7 @@ EXAMPLES = r"""
   fleetcheck.vllm.vllm_textfile:
     directory: /var/lib/prometheus/node-exporter
     checked_at: "{{ vllm_fleet.checked_at }}"
-    servers: "{{ vllm_fleet | fleetcheck.vllm.vllm_measures(inventory_hostname) }}"
+    servers: "{{ vllm_fleet | fleetcheck.vllm.vllm_measures | selectattr('host', 'equalto', inventory_hostname) }}"
 """
 
 RETURN = r"""

@@ -13,25 +13,17 @@ FLEET = {"servers": [row(), UNREACHABLE, row("c", "x")]}
 
 
 def measure(**more):
-    (only,) = vllm_measures({"servers": [row(**more)]}, "a")
+    (only,) = vllm_measures({"servers": [row(**more)]})
     return only
 
 
 def test_a_server_is_its_verdict_its_probes_and_the_silence_of_its_engines():
     assert measure(verdict="idle", probes=1, engines=[{"engine": "1", "silent_for": 2.5, "running": 1}]) == {
-        "server": "vllm.service", "verdict": "idle", "probes": 1, "action": "", "engines": [{"engine": "1", "silent_for": 2.5}],
+        "host": "a", "server": "vllm.service", "verdict": "idle", "probes": 1, "action": "", "engines": [{"engine": "1", "silent_for": 2.5}],
     }  # fmt: skip
 
 
-def test_a_host_is_told_of_its_own_servers():
-    assert [one["server"] for one in vllm_measures(FLEET, "c")] == ["x"]
-
-
-def test_a_host_that_was_not_checked_is_told_nothing_as_nobody_can_write_there():
-    assert vllm_measures(FLEET, "b") == []
-
-
-def test_for_all_hosts_each_server_has_its_host_and_an_unreachable_one_its_verdict():
+def test_each_server_has_its_host_and_an_unreachable_one_its_verdict():
     assert [(one["host"], one["server"], one["verdict"]) for one in vllm_measures(FLEET)] == [
         ("a", "vllm.service", "busy"), ("b", "-", "unknown"), ("c", "x", "busy"),
     ]  # fmt: skip
