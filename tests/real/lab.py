@@ -1,4 +1,4 @@
-"""One real vLLM server as a process group that is always ended.
+"""One real vLLM server as a session of processes that is always ended.
 
 Stopping a process (SIGSTOP) is how a hang is made: it keeps its memory, its
 sockets and its place in the process table, and does nothing. SIGCONT undoes it.
@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from .guard import Guard, session_members
 
 ADDRESS = "127.0.0.1"
 MODEL = "tiny"
@@ -42,10 +44,6 @@ COMMON_ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
-
-
-# Should this program be killed outright, the kernel asks the server to end.
-ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM")
 
 
 class Place(Protocol):
@@ -75,10 +73,11 @@ class Server:
         self.address = ADDRESS
         self.port = free_port()
         self.url = f"http://{ADDRESS}:{self.port}"
-        self._command = [*ENDS_WITH_US, str(vllm), "serve", str(model), *COMMON_FLAGS, *spec.flags, *self._place()]
+        self._command = [str(vllm), "serve", str(model), *COMMON_FLAGS, *spec.flags, *self._place()]
         self._environment = os.environ | COMMON_ENVIRONMENT | spec.environment
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard: Guard | None = None
 
     def _place(self) -> list[str]:
         """Where it listens."""
@@ -95,6 +94,7 @@ class Server:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._guard = Guard(self._process.pid)
 
     def wait_ready(self, seconds: float = START_SECONDS) -> float:
         """Waits until /health answers 200, and returns how many seconds that took.
@@ -112,12 +112,9 @@ class Server:
 
     def stop(self) -> None:
         """Ends every process of the session, stopped ones too, and waits for them."""
-        if self._process is None:
+        if self._process is None or self._guard is None:
             return
-        for pid in session_members(self._process.pid):
-            _signal(pid, signal.SIGKILL)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._guard.end()
         self._process.wait()
         self._process = None
 
@@ -207,19 +204,6 @@ def status(url: str, method: str = "GET", seconds: float = 5.0) -> int:
         return error.code
     except OSError:
         return 0
-
-
-def session_members(leader: int) -> list[int]:
-    """The processes of a session, from /proc; children that made a group of their own are among them."""
-    members = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                # The name in field 2 may hold blanks and brackets; behind its last bracket: state ppid pgrp session.
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == leader:
-                    members.append(int(entry.name))
-    return members
 
 
 def process_title(pid: int) -> str:
