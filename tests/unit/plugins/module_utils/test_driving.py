@@ -178,6 +178,18 @@ def test_a_proxy_is_asked_for_nothing_but_its_models(fleet):
     assert fleet.looks["a"] == ["proxy"] and fleet.probes == []
 
 
+def test_what_is_still_under_way_at_the_end_does_not_keep_the_program_from_ending(fleet):
+    daemons = []
+
+    def note(*_asked):
+        daemons.append(threading.current_thread().daemon)
+        return "answered", "HTTP 200"
+
+    fleet.answer = note
+    check([fleet.target("a", lambda look: idle() if note() else None)])
+    assert len(daemons) > 1 and all(daemons)
+
+
 # Many servers
 
 

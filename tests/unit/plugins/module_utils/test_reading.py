@@ -140,9 +140,15 @@ def test_after_the_deadline_nobody_goes_on_reading_a_dripping_body(serve):
 
 
 def test_a_name_server_that_does_not_answer(monkeypatch):
-    over = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **more: over.wait())
+    over, asked_by = threading.Event(), []
+
+    def look_up(*_args, **_more):
+        asked_by.append(threading.current_thread())
+        over.wait()
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
     assert kind(Endpoint("http://gpu-07.example:8000").get("/metrics", SOON)) == "timeout"
+    assert asked_by[0].daemon  # whoever still waits does not keep the program from ending
     over.set()
 
 
