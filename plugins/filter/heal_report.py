@@ -97,7 +97,8 @@ def _row(row: Row, held: t.Optional[Result], planned: t.Optional[Result], result
 def _done(result: Result, verdict: str) -> Row:
     restart = result["restart"]
     said = {
-        "seconds_down": None if result["seconds_down"] is None else round(float(result["seconds_down"]), 1),
+        # ansible-core before 2.19 makes an empty string of a null.
+        "seconds_down": round(float(result["seconds_down"]), 1) if result["seconds_down"] else None,
         "evidence": restart.get("evidence"),
         "action_message": restart.get("message", ""),
     }
