@@ -7,7 +7,7 @@ CORE_ENVS := $(CORES:%=.venvs/core-%/.ready)
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit integration sanity lint lint-ruff lint-mypy lint-ansible bench real envs clean
+.PHONY: help demo test unit integration molecule sanity lint lint-ruff lint-mypy lint-ansible bench real envs clean
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ lint-mypy: .venv/.ready
 
 lint-ansible: .venv/.ready
 	PATH="$(CURDIR)/.venv/bin:$$PATH" NO_COLOR=1 ANSIBLE_COLLECTIONS_PATH=playbooks/collections .venv/bin/ansible-lint
+
+molecule: .venv/.ready  ## Heal a fleet of real systemd hosts (needs root)
+	PATH="$(CURDIR)/.venv/bin:$$PATH" FLEET_OWNER=$$$$ NO_COLOR=1 .venv/bin/molecule test
 
 bench: .venv/.ready  ## How long a check takes, and how many requests it makes
 	$(PY) tests/benchmarks/check_one_run.py
