@@ -121,12 +121,16 @@ def _failure(result: Result) -> str:
         return "the connection to the host was lost: look whether it was restarted"
     if "verdict" in seen:
         return "%s, but does not serve: it is %s, %s" % (restart.get("message", "restarted"), seen["verdict"], seen["message"])
-    return "%s %s" % (restart.get("message", ""), result["error"])
+    why = result["error"] or "the connection to the host was lost while it was awaited"
+    return "%s, but: %s" % (restart["message"], why) if restart.get("message") else str(why)
 
 
 def _after(result: Result) -> Row:
     """What the last look at a restarted server says, in place of what was said before."""
-    seen = result["seen"]
+    seen, restart = result["seen"], result["restart"]
+    if result["failed"] and "verdict" not in seen and (restart.get("changed") or restart.get("unreachable")):
+        message = "it was not seen again after the restart"
+        return {"verdict": "unknown", "reason": "unreachable", "healthy": None, "message": message, "engines": []}
     return {key: value for key, value in seen.items() if key not in ("name", "url", "unit", "kind", "last_sample")}
 
 

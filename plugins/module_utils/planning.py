@@ -87,7 +87,8 @@ def _not_a_candidate(row: Row, guards: Guards) -> Why:
         return "not_stuck", "it is %s" % row["verdict"]
     if not row.get("unit"):
         return "no_unit", "its systemd unit is not known; name it in vllm_servers"
-    return None
+    error = (row.get("systemd") or {}).get("error")
+    return ("unit_unreadable", "its unit cannot be read: %s" % error) if error else None
 
 
 def _held_for_all(rows: t.Sequence[Row], guards: Guards) -> Why:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import typing as t
+from contextlib import ExitStack
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.integration.ansible.running import CORES, Ansible, environment_of
 from tests.integration.restart.side_by_side import Players
 from tests.integration.restart.stage import Stage
 
-HOSTS = 8
+HOSTS = 7
 SPARE = 2  # for tests that leave a host in a state that the next test cannot use
 
 
@@ -47,10 +48,10 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Players]:
         pytest.skip(f"ansible-core {core} is not installed in .venvs (make envs)")
     folder = tmp_path_factory.mktemp("fleet")
     ansible = Ansible(core, tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("home"))
-    with fleet(folder, [f"h{number}" for number in range(1, HOSTS + SPARE + 1)]) as hosts:
+    with ExitStack() as up:
+        hosts = up.enter_context(fleet(folder, [f"h{number}" for number in range(1, HOSTS + SPARE + 1)]))
         stages = [Stage(host, folder / "inventory", ansible) for host in hosts.values()]
-        with Players(stages, HOSTS) as playing:
-            yield playing
+        yield up.enter_context(Players(stages, HOSTS, up.close))
 
 
 @pytest.fixture

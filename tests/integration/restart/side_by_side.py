@@ -25,12 +25,15 @@ class Stage(t.Protocol):
 class Players:
     """Threads that play the tests, so many at the same time."""
 
-    def __init__(self, stages: t.Sequence[Stage], at_once: int) -> None:
+    def __init__(self, stages: t.Sequence[Stage], at_once: int, at_the_end: t.Callable[[], None]) -> None:
+        """at_once: how many are played at the same time; at_the_end is called after the last, for what they ran on."""
         self._stages: queue.Queue[Stage] = queue.Queue()
         for stage in stages:
             self._stages.put(stage)
         self._pool = ThreadPoolExecutor(at_once)
         self._outcomes: dict[str, Future[None]] = {}
+        self._left: set[str] = set()
+        self._at_the_end = at_the_end
 
     def __enter__(self) -> Players:
         return self
@@ -40,11 +43,20 @@ class Players:
 
     def outcome_of(self, test: pytest.Function) -> None:
         """Wait for the end of a test. Raises what it raised."""
-        if test.nodeid not in self._outcomes:
-            for other in test.session.items:
-                if isinstance(other, pytest.Function) and "stage" in other.fixturenames and other.path.parent == test.path.parent:
-                    self._outcomes[other.nodeid] = self._pool.submit(self._play, other)
-        self._outcomes[test.nodeid].result()
+        if not self._outcomes:
+            self._start(test)
+        try:
+            self._outcomes[test.nodeid].result()
+        finally:
+            self._left.discard(test.nodeid)
+            if not self._left:
+                self._at_the_end()
+
+    def _start(self, first: pytest.Function) -> None:
+        for test in first.session.items:
+            if isinstance(test, pytest.Function) and "stage" in test.fixturenames and test.path.parent == first.path.parent:
+                self._outcomes[test.nodeid] = self._pool.submit(self._play, test)
+        self._left = set(self._outcomes)
 
     def _play(self, test: pytest.Function) -> None:
         stage = self._stages.get(timeout=300)

@@ -63,6 +63,12 @@ def test_without_a_unit_there_is_nothing_to_restart(unit):
     assert words([row("a", unit=unit), *well("b", "c")])[0] == "no_unit"
 
 
+def test_a_unit_that_cannot_be_read_is_not_known_to_be_the_one_that_was_judged():
+    rows = [row("a", systemd={"error": "systemctl did not answer within 5 s"}), *well("b", "c")]
+    assert words(rows)[0] == "unit_unreadable"
+    assert words([row("a", systemd={"error": None}), *well("b", "c")])[0] == "restart"
+
+
 def test_an_empty_fleet_has_an_empty_plan():
     assert words([]) == []
 
