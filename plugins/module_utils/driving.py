@@ -60,14 +60,18 @@ class _Player:
         server = self.target.server
         if self.target.kind == "proxy":
             return vllm_api.look_at_proxy(server)
-        return vllm_api.look_at_backend(server, front=self.step.front, earlier=self.looks)
+        look = vllm_api.look_at_backend(server, front=self.step.front, earlier=self.looks)
+        return dataclasses.replace(look, returned=time.monotonic())
 
     def send(self, probe: Probe) -> t.Tuple[str, str]:
         server = self.target.server
         model = server.model or (self.models[0] if self.models else None)
         rank = probe.engine if self.several_engines else None
         # Longer than the judge waits for it: an open probe is what it judges by.
-        return vllm_api.send_probe(server, model, rank, timeout=3 * self.target.limits.patience + 60)
+        outcome, detail = vllm_api.send_probe(server, model, rank, timeout=3 * self.target.limits.patience + 60)
+        if outcome == "absent" and self.models and model not in self.models:
+            detail += "; the option model names none of its models"
+        return outcome, detail
 
     def make_judge(self, now: float) -> None:
         limits = self.target.limits

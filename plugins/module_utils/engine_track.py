@@ -36,6 +36,7 @@ class EngineTrack:
         self.probe_sent_at = 0.0
         self._probed_at = 0.0
         self._before = self._after = self._when_sent = sample
+        self._decided_from = self._decided_by = sample
         self._seen_at = look.finished
         self._reads_after_answer = self._looks_with_life = 0
 
@@ -43,8 +44,11 @@ class EngineTrack:
         """Take in a later sample of the same process."""
         signs = signs_of_life(self._after, sample)
         self.reads += 1
-        self.interval = look.finished - self._seen_at
+        interval = look.finished - self._seen_at
         self._before, self._after, self._seen_at = self._after, sample, look.finished
+        if signs or not self.signs:
+            # The numbers of the report are those of the two reads between which something moved.
+            self.interval, self._decided_from, self._decided_by = interval, self._before, sample
         if self.probe == "answered":
             self._reads_after_answer += 1
             # The first read after the answer still shows what the probe itself moved.
@@ -139,19 +143,22 @@ class EngineTrack:
 
     def proven(self, look: Look, limits: Limits) -> bool:
         """Whether silence and an unanswered probe fill the whole patience up to this look."""
-        return self.silent and self.probe == "open" and self.reads >= MIN_READS and self._over(look, limits)
+        return self.silent and self.probe == "open" and self._over(look, limits)
 
     def unprovable(self, look: Look, limits: Limits) -> bool:
-        """Whether the patience is used up in silence, but no probe is out."""
-        return self.silent and self.probe != "open" and self.reads >= MIN_READS and self._over(look, limits)
+        """Whether the patience is used up in silence, but no probe is out, and none is to be sent any more."""
+        done = self.probe != "open" if limits.probe and self.probe is not None else not limits.probe
+        return self.silent and done and self._over(look, limits)
 
     def _over(self, look: Look, limits: Limits) -> bool:
-        return look.started >= self.ends_at(limits)
+        # A look that did not show this engine says nothing of it.
+        shown = self._seen_at == look.finished
+        return shown and self.reads >= MIN_READS and look.started >= self.ends_at(limits)
 
     def evidence(self, now: float) -> EngineEvidence:
         """What was seen, for the report."""
-        before = self._before.counters.get("generation_tokens_total")
-        after = self._after.counters.get("generation_tokens_total")
+        before = self._decided_from.counters.get("generation_tokens_total")
+        after = self._decided_by.counters.get("generation_tokens_total")
         return EngineEvidence(
             engine=self.label,
             sample=self._after,

@@ -49,6 +49,8 @@ class _Process:
         self.unit = look.unit or self.unit
         self.last_seen = look.finished
         self.reads += 1
+        for label in self.engines.keys() - page.engines.keys():
+            del self.engines[label]  # what was seen of an engine proves nothing once it is not shown any more
         for label, sample in page.engines.items():
             if label in self.engines:
                 self.engines[label].add(sample, look)
@@ -109,7 +111,7 @@ class Judge:
         The outcome of a probe to an earlier process of the server changes nothing.
         """
         process = self._process
-        if process is None or probe.generation != process.generation:
+        if process is None or probe.generation != process.generation or probe.engine not in process.engines:
             return Step(at, front=True)
         process.engines[probe.engine].outcome(outcome, detail, at)
         if self._streak is not None:
@@ -148,7 +150,7 @@ class Judge:
     def _out_of_time(self, now: float) -> t.Optional[failing.Meaning]:
         """An end for servers that fail now in one way and now in another."""
         since = self._process.first_seen if self._process else self._began
-        if now - since < 2 * self._limits.patience:
+        if self._about.failed < 2 or now - since < 2 * self._limits.patience:
             return None
         return ("stalled", "reads_lost") if self._process else t.cast(failing.Streak, self._streak).what
 
@@ -241,6 +243,9 @@ class Judge:
             return self._prove(proven, look.finished)
         if any(track.unprovable(look, self._limits) for track in tracks):
             return self._final("stalled", "probe_rejected" if self._limits.probe else "not_probed", look.finished)
+        if look.finished - t.cast(_Process, self._process).first_seen > 3 * self._limits.patience:
+            # Engines that come and go begin anew each time: there must be an end to it.
+            return self._final("stalled", "reads_lost", look.finished)
         return self._step(look.finished, probes=self._send(tracks, look))
 
     def _cannot_probe(self, tracks: t.List[EngineTrack], look: Look) -> t.Optional[failing.Meaning]:
@@ -260,7 +265,8 @@ class Judge:
         return self._final("stuck", _how_stuck(proven[0]), now)
 
     def _send(self, tracks: t.List[EngineTrack], look: Look) -> t.Tuple[Probe, ...]:
-        now, limits = look.finished, self._limits
+        # The front end was asked after /metrics was read: the probe goes out when all of it has come back.
+        now, limits = max(look.finished, look.returned), self._limits
         if not limits.probe or look.health in _SICK_HEALTH:
             return ()
         if look.models_status in _UNAUTHORIZED:

@@ -50,7 +50,7 @@ class Limits:
 class Look:
     """One look at a server.
 
-    started, finished: of the read of /metrics. page, or failure (one of FAILED_LOOKS) with its detail.
+    started, finished: of the read of /metrics. returned: when the whole look was done. page, or failure (one of FAILED_LOOKS) with its detail.
     front: whether the rest was asked for. It is None where it was not, or not answered: health, the status of
     /health; models, the served models, where models_status is 200; paused, from /is_paused; unit, from systemctl;
     version, from /version.
@@ -58,6 +58,7 @@ class Look:
 
     started: float
     finished: float
+    returned: float = 0.0
     page: t.Optional[Page] = None
     failure: t.Optional[str] = None
     detail: str = ""

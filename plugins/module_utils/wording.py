@@ -127,6 +127,8 @@ def _stalled_not_probed(judgement: Judgement, unit: str) -> str:
 
 
 def _reads_lost(judgement: Judgement, unit: str) -> str:
+    if judgement.failed == 0:
+        return "engines came and went on /metrics for %s, so neither work nor a hang can be shown" % seconds(judgement.elapsed)
     return "%d of %d reads of /metrics failed in %s (last: %s), so neither work nor a hang can be shown" % (
         judgement.failed,
         judgement.failed + judgement.reads,
@@ -199,7 +201,7 @@ _SENTENCES: t.Dict[t.Tuple[str, str], t.Callable[[Judgement, str], str]] = {
     ("dead", "unit_inactive"): _unit_is,
     ("dead", "unit_failed"): _unit_is,
     ("unresponsive", "timeout"): _failing("connections are taken, but nothing is answered"),
-    ("unknown", "no_metrics"): _failing("vLLM answers, but exports no metrics of its engine; is --disable-log-stats set"),
+    ("unknown", "no_metrics"): _failing("vLLM answers, but exports no metrics of its engine, as with --disable-log-stats"),
     ("unknown", "not_vllm"): _failing("what answers there is not vLLM"),
     ("unknown", "unauthorized"): _unauthorized,
     ("unknown", "metrics_error"): _failing("/metrics cannot be read"),

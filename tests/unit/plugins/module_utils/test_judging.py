@@ -256,6 +256,61 @@ def test_batch_on_one_engine_does_not_hide_a_frozen_idle_one_that_was_already_as
     assert played.words == ("stuck", "no_answer")
 
 
+def gone_after(when: float) -> t.Callable[[float, bool], Look]:
+    """Engine 0 works on; engine 1 is silent and not on the page any more from then on."""
+
+    def look(now: float, front: bool) -> Look:
+        working = sample(running=2, steps=now * 50)
+        return good(page(working, sample(running=2)) if now < when else page(working), front)
+
+    return look
+
+
+@pytest.mark.parametrize("when", [0.1, 1.5, 6.0, 9.9])
+def test_engine_that_is_gone_from_the_page_is_not_called_stuck(when: float) -> None:
+    assert play(Script(gone_after(when)), SHORT).words == ("busy", "progress")
+
+
+def test_engine_that_comes_and_goes_is_not_watched_for_ever() -> None:
+    looked: t.List[float] = []
+
+    def look(now: float, front: bool) -> Look:
+        looked.append(now)
+        silent = sample(running=2)
+        return good(page(silent, silent) if len(looked) % 2 else page(silent), front, paused=None)
+
+    assert play(Script(look, lambda now, engine: ANSWER if engine == "0" else None), SHORT).ended < 40
+
+
+def test_probe_is_open_from_when_the_front_end_has_answered_and_not_from_when_metrics_were_read() -> None:
+    def look(now: float, front: bool) -> Look:
+        return good(page(sample(running=2)), front, returned=now + (3.0 if front else 0.0))
+
+    played = play(Script(look), SHORT)
+    assert played.words == ("stuck", "no_progress")
+    assert played.looks[-1].started - (played.probes[-1][0] + 3.0) >= 5.0 - 0.02
+
+
+def test_slow_front_end_is_waited_for_instead_of_being_called_a_refusal() -> None:
+    def look(now: float, front: bool) -> Look:
+        return good(page(sample(running=2)), front and now > 25)
+
+    played = play(Script(look), Limits(patience=2.0))
+    assert len(played.probes) == 1
+
+
+def test_one_timeout_that_is_longer_than_the_patience_is_not_yet_unresponsive() -> None:
+    looks: t.List[float] = []
+
+    def look(now: float, front: bool) -> Look:
+        looks.append(now)
+        return failed("timeout")
+
+    played = play(Script(look), Limits(patience=1.0))
+    assert played.words == ("unresponsive", "timeout")
+    assert len(looks) >= 2
+
+
 # Asleep, paused, died
 
 
