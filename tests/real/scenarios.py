@@ -91,7 +91,7 @@ PLAIN = Group(
             STUCK_BUSY,
             stage.together(stage.decoding(3), stage.frozen()),
         ),
-        Scenario("thawed", "the same engine goes on", "busy", BUSY, stage.decoding(3)),
+        Scenario("thawed", "3 requests decode, after the stopped engine went on", "busy", BUSY, stage.decoding(3)),
         Scenario(
             "frozen-then-thawed",
             "engine stopped while busy, goes on 13 s later",
@@ -161,7 +161,7 @@ PLAIN = Group(
         ),
         Scenario("starting", "ended and started again, nothing listens yet", "starting", CLOSED, stage.starting_again),
         Scenario("engine-killed", "engine killed a moment ago", "dead", DEAD, stage.engine_killed),
-        Scenario("engine-dead", "the same, once the process has ended", "dead", CLOSED, stage.ended),
+        Scenario("engine-dead", "engine killed, and the process has ended", "dead", CLOSED, stage.ended),
     ),
 )
 
@@ -172,7 +172,7 @@ LONG_STEP = Group(
         Scenario("long-step", "first step after idle, one step of many seconds", "busy", BUSY_OR_JUST_DONE, stage.one_long_step),
         Scenario(
             "long-step-busy",
-            "the same beside 2 requests that decode",
+            "a step of many seconds beside 2 requests that decode",
             "busy",
             Right(("busy/progress",), probes=(0, 1)),
             stage.together(stage.decoding(2), stage.one_long_step),
@@ -211,7 +211,7 @@ QUEUE = Group(
         ),
         Scenario(
             "frozen-queued-no-key",
-            "the same, no key given",
+            "engine stopped, 1 runs, 3 wait, no key given",
             "stuck, cannot be proven",
             Right(("unknown/unauthorized", "stalled/probe_rejected"), probes=(0, 1)),
             stage.together(stage.decoding(4), stage.frozen()),
@@ -241,7 +241,9 @@ TWO_ENGINES = Group(
             Right(("stuck/no_answer",), probes=(1, 2)),
             stage.frozen(1),
         ),
-        Scenario("dp2-thawed", "both go on", "idle", Right(("idle/answered",), probes=(1, 2)), stage.served_once),
+        Scenario(
+            "dp2-thawed", "two engines, both went on, idle", "idle", Right(("idle/answered",), probes=(1, 2)), stage.served_once
+        ),
         Scenario("dp2-one-killed", "one of two engines killed a moment ago", "dead", DEAD, stage.engine_killed),
     ),
 )
