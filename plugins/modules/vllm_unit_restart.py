@@ -13,8 +13,8 @@ version_added: 0.1.0
 description:
   - Restarts one systemd unit, if every guard agrees. All of it happens in one run on the host, so that nothing can come between
     the guards and the restart.
-  - The guards are a lock per unit, the unit's invocation as it was judged, a pause mark, a budget of starts by anyone, counted in
-    the journal, the GPUs, and a last look at the server.
+  - The guards are a lock per unit, the unit's invocation as it was judged, the unit that the server's port belongs to, a pause
+    mark, a budget of starts by anyone, counted in the journal, the GPUs, and a last look at the server.
   - If a guard says no, nothing is changed, and RV(skipped_because) and RV(message) say why. That is not a failure.
   - Before the restart the state of the hung server is kept on the host.
   - Locks, the pause mark and evidence lie in C(/var/lib/fleetcheck-vllm), for units of a user in C(~/.local/state/fleetcheck-vllm).
@@ -132,7 +132,7 @@ RETURN = r"""
 skipped_because:
   description:
     - Why nothing was done, in one word; empty where the unit was restarted.
-    - One of V(locked), V(restarted_already), V(unit_changing), V(unit_unreadable), V(paused), V(too_soon), V(quarantined),
+    - One of V(locked), V(restarted_already), V(unit_changing), V(unit_unreadable), V(wrong_unit), V(paused), V(too_soon), V(quarantined),
       V(gpu_lost), V(recovered), V(not_permitted).
   returned: success
   type: str

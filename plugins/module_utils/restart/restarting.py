@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """One restart on the host: every guard, the evidence and the restart itself in one go, so that nothing comes between.
 
-The order is the order of the guards: a lock, the unit as it was judged, a pause, the budget, the GPUs, and a last look.
-Any of them may say no; then nothing is changed, and the word and the sentence say why. The evidence can take a minute, in
-which a person or the server itself may have changed everything: what can change is asked once more after it.
+The order is the order of the guards: a lock, the unit as it was judged, whether it runs the server at all, a pause, the
+budget, the GPUs, and a last look. Any of them may say no; then nothing is changed, and the word and the sentence say why.
+The evidence can take a minute, in which a person or the server itself may have changed everything: what can change is
+asked once more after it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 import typing as t
 
 from .. import systemd, vllm_api
-from . import evidence, gpu, last_look, locking, pause
+from . import evidence, gpu, last_look, locking, ownership, pause
 from .budget import Budget, JournalError, starts
 
 # What systemctl says to a user who may not restart the unit.
@@ -111,6 +112,7 @@ def _lock(order: Order, held: contextlib.ExitStack) -> None:
 
 def _ask_guards(order: Order) -> systemd.UnitFacts:
     facts = _unit_as_judged(order)
+    _refuse_another_server(order)
     _refuse_pause(order)
     _refuse_over_budget(order, facts)
     _refuse_lost_gpu()
@@ -139,6 +141,12 @@ def _unit_as_judged(order: Order) -> systemd.UnitFacts:
     if order.verdict != "dead" and facts.active_state != "active":
         raise _No("recovered", "the unit is %s, so it is not this unit that was judged %s" % (facts.active_state, order.verdict))
     return facts
+
+
+def _refuse_another_server(order: Order) -> None:
+    objection = ownership.objection(order.server.endpoint.url, order.unit, order.server.scope)
+    if objection is not None:
+        raise _No("wrong_unit", objection)
 
 
 def _refuse_pause(order: Order) -> None:

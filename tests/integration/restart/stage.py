@@ -20,7 +20,7 @@ NO_BUDGET = {"min_interval": 0, "max_starts": 1000}
 _CLEAR = """
 systemctl stop {unit}
 umount {state}/evidence {state}
-rm -rf {state} /etc/systemd/system/{unit}* /usr/local/bin/*
+rm -rf {state} /etc/systemd/system/vllm-* /usr/local/bin/*
 systemctl daemon-reload
 systemctl reset-failed {unit}
 gpasswd --delete guest systemd-journal

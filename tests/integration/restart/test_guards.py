@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.fleet import journal
+from tests.fleet.simulator import SimulatedServer
 from tests.integration.restart.stage import NO_BUDGET, STATE, Result, Stage
 
 pytestmark = pytest.mark.systemd
@@ -31,6 +32,24 @@ def refused(stage: Stage, judged: Result, word: str, **options: object) -> str:
     assert stage.server.invocation() == judged["systemd"]["invocation_id"]
     assert not any("/evidence/" in path for path in stage.kept())
     return str(done["message"])
+
+
+# The unit
+
+
+def test_the_unit_of_another_server_is_left_alone(stage: Stage) -> None:
+    """The inventory has the unit of one server and the URL of another."""
+    hung(stage)
+    other = SimulatedServer(stage.host, f"{stage.unit.removesuffix('.service')}-other.service", 8001)
+    other.start("--state", "idle")
+    try:
+        mixed_up = {"unit": other.unit}
+        done = stage.restart(stage.judge(server=mixed_up), server=mixed_up)
+        assert (done["changed"], done["skipped_because"]) == (False, "wrong_unit"), done["message"]
+        assert f"port 8000 of this host belongs to {stage.unit}, not to {other.unit}" in done["message"]
+        assert other.counts()["failed_in_flight"] == 0
+    finally:
+        stage.host.run("systemctl", "stop", other.unit)
 
 
 # The budget

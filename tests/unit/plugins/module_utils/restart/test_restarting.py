@@ -11,6 +11,7 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.restart import (
     gpu,
     last_look,
     locking,
+    ownership,
     pause,
     restarting,
 )
@@ -21,7 +22,7 @@ UP = UnitFacts("loaded", "active", "running", "before", 4711, 0, 100.0)
 NEW = UnitFacts("loaded", "active", "running", "after", 4712, 0, 9000.0)
 FAILED = UnitFacts("loaded", "failed", "failed", "before", 0, 0, 100.0)
 NOW = 1_795_991_942.5
-GUARDS = ["lock", "unit", "pause", "budget", "gpu", "look", "unit"]
+GUARDS = ["lock", "unit", "owner", "pause", "budget", "gpu", "look", "unit"]
 AGAIN = ["look", "pause", "unit"]
 
 
@@ -49,6 +50,7 @@ class Host:
         self.state_dir = state_dir
         self.happened = []
         self.facts = [UP, UP, UP, NEW]
+        self.owner = [None]
         self.pause = [None]
         self.starts = [[]]
         self.gpu = [None]
@@ -97,6 +99,7 @@ def host(monkeypatch, tmp_path):
     monkeypatch.setattr(systemd, "full_name", lambda unit, _scope: unit.partition(".")[0] + ".service")
     monkeypatch.setattr(systemd, "show", host.say("unit", "facts"))
     monkeypatch.setattr(systemd, "systemctl", host.systemctl)
+    monkeypatch.setattr(ownership, "objection", host.say("owner", "owner"))
     monkeypatch.setattr(pause, "current", host.say("pause", "pause"))
     monkeypatch.setattr(restarting, "starts", host.say("budget", "starts"))
     monkeypatch.setattr(gpu, "objection", host.say("gpu", "gpu"))
@@ -176,14 +179,15 @@ NOES = {
     "its file is broken": ("unit_unreadable", {"facts": [dataclasses.replace(UP, load_state="bad-setting")]}, 2),
     "systemd says nothing": ("unit_unreadable", {"facts": [dataclasses.replace(UP, load_state="")]}, 2),
     "systemctl hangs": ("unit_unreadable", {"facts": [SystemctlError("systemctl did not answer within 5 s")]}, 2),
-    "a pause": ("paused", {"pause": [pause.Pause("ann", "new driver", None)]}, 3),
-    "started twice of late": ("quarantined", {"starts": [[NOW - 7200, NOW - 3600]]}, 4),
-    "started a moment ago": ("too_soon", {"starts": [[NOW - 600]]}, 4),
-    "no journal": ("quarantined", {"starts": [JournalError("the journal cannot be read (not permitted)")]}, 4),
-    "a lost GPU": ("gpu_lost", {"gpu": ["the kernel reports Xid 79 since the last boot"]}, 5),
-    "it works again": ("recovered", {"look": ["engine 0 moved meanwhile (prompt_tokens_total)"]}, 6),
-    "restarted while it was looked at": ("restarted_already", {"facts": [UP, NEW]}, 7),
-    "stopping since it was looked at": ("unit_changing", {"facts": [UP, *changing("deactivating")]}, 7),
+    "the port is another unit's": ("wrong_unit", {"owner": ["port 8000 of this host belongs to b.service"]}, 3),
+    "a pause": ("paused", {"pause": [pause.Pause("ann", "new driver", None)]}, 4),
+    "started twice of late": ("quarantined", {"starts": [[NOW - 7200, NOW - 3600]]}, 5),
+    "started a moment ago": ("too_soon", {"starts": [[NOW - 600]]}, 5),
+    "no journal": ("quarantined", {"starts": [JournalError("the journal cannot be read (not permitted)")]}, 5),
+    "a lost GPU": ("gpu_lost", {"gpu": ["the kernel reports Xid 79 since the last boot"]}, 6),
+    "it works again": ("recovered", {"look": ["engine 0 moved meanwhile (prompt_tokens_total)"]}, 7),
+    "restarted while it was looked at": ("restarted_already", {"facts": [UP, NEW]}, 8),
+    "stopping since it was looked at": ("unit_changing", {"facts": [UP, *changing("deactivating")]}, 8),
 }
 
 

@@ -1,0 +1,79 @@
+# Copyright (c) 2026 The fleetcheck authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the unit runs the server that was judged.
+
+An inventory can name the unit of one server beside the URL of another; then a healthy server would be restarted for one
+that hangs.
+"""
+
+from __future__ import annotations
+
+import os
+import typing as t
+import urllib.parse
+
+from .. import bounded
+from ..discovery import processes
+
+TIME_LIMIT = 10.0
+"""Seconds for looking at the open files of all processes."""
+
+# What listens for a container is the container engine; the unit that started it is another one.
+_ENGINES = ("docker.service", "containerd.service", "podman.service", "snap.docker.dockerd.service")
+
+
+def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optional[str]:
+    """Why the server at the URL is not the unit's, as a sentence, or None.
+
+    Nothing is said of a port that no unit of this host is seen to hold: a container can have an address of its own.
+    """
+    port = _port(url)
+    found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, proc))
+    holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
+    wanted = processes.Home(unit, os.getuid() if scope == "user" else None)
+    others = sorted({t.cast(str, home.unit) for home in holders if home.unit not in _ENGINES})
+    if wanted in holders or not others:
+        return None
+    return "port %d of this host belongs to %s, not to %s" % (port, ", ".join(others), unit)
+
+
+def _port(url: str) -> int:
+    parts = urllib.parse.urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _holders(port: int, proc: str) -> t.List[processes.Home]:
+    """The units whose processes listen on the port."""
+    tables = [_text("%s/net/%s" % (proc, name)) for name in ("tcp", "tcp6")]
+    inodes = {socket.inode for table in tables for socket in processes.listeners(table) if socket.port == port}
+    pids = [name for name in os.listdir(proc) if name.isdigit()] if inodes else []
+    homes = [_home("%s/%s" % (proc, pid)) for pid in pids if inodes & _sockets("%s/%s/fd" % (proc, pid))]
+    return [home for home in homes if home.unit is not None and home.container is None]
+
+
+def _sockets(folder: str) -> t.Set[int]:
+    try:
+        links = ["%s/%s" % (folder, name) for name in os.listdir(folder)]
+    except OSError:
+        return set()  # it has ended, or is another user's
+    return {inode for inode in map(_inode, links) if inode is not None}
+
+
+def _inode(link: str) -> t.Optional[int]:
+    try:
+        return processes.socket_inode(os.readlink(link))
+    except OSError:
+        return None  # a connection that has ended meanwhile
+
+
+def _home(process: str) -> processes.Home:
+    return processes.home(processes.systemd_path(_text(process + "/cgroup")))
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
