@@ -43,6 +43,9 @@ molecule: .venv/.ready  ## Heal a fleet of real systemd hosts (needs root)
 
 bench: .venv/.ready  ## How long a check takes, and how many requests it makes
 	$(PY) tests/benchmarks/check_one_run.py
+	$(PY) tests/benchmarks/cost.py
+	$(PY) tests/benchmarks/host_mode.py
+	$(PY) tests/benchmarks/controller_mode.py
 
 real: .venv/.ready  ## Drive a real vLLM (CPU build, some 3 GB) through known states and compare
 	$(PY) tests/real/run.py
