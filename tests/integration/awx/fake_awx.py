@@ -42,6 +42,7 @@ SCOPES = {
 # Only what a schedule of the check may be: a fixed start, and a distance.
 _RULE = re.compile(r"DTSTART;TZID=\S+:\d{8}T\d{6} RRULE:FREQ=(MINUTELY|HOURLY|DAILY);INTERVAL=\d+")
 ENCRYPTED = "$encrypted$"
+REVISION = "0" * 40
 TYPES = {"string": str, "boolean": bool, "integer": int, "id": int, "json": dict, "field": int}
 QUESTIONS = {
     "text": str, "textarea": str, "password": str, "integer": int, "float": float, "multiplechoice": str, "multiselect": str,
@@ -120,6 +121,7 @@ class Awx:
         self.objects[kind][number] = values
         if kind == "projects":
             values.update(updating=True, scm_revision="", status="pending")
+            self.fetched.append(values["name"])
         return number
 
     def change(self, kind: str, number: int, said: Values) -> None:
@@ -177,10 +179,12 @@ class Awx:
         return number
 
     def fetch(self, kind: str, number: int) -> None:
-        """Fetch a project, or import an inventory."""
-        values = self._get(kind, number)
-        values.update(updating=False, status="successful", scm_revision="0" * 40)
-        self.fetched.append(values["name"])
+        """Begin to fetch a project, or to import an inventory."""
+        self.fetched.append(self._get(kind, number)["name"])
+
+    def arrive(self, project: int) -> None:
+        """A project has been fetched: from now on its playbooks are known."""
+        self._get("projects", project).update(updating=False, status="successful", scm_revision=REVISION)
 
     # -- rules
 
@@ -337,11 +341,10 @@ class _Handler(BaseHTTPRequestHandler):
         kind, number, rest = parts[0], int(parts[1]) if len(parts) > 1 else None, parts[2:]
         if kind == "tokens":
             return (204, None) if self.command == "DELETE" else (201, {"id": 1, "token": "a-token"})
-        if kind == "project_updates":
-            self.awx.fetch("projects", t.cast(int, number))
-            return 200, {"id": number, "status": "successful"}
-        if kind == "inventory_updates":
-            done = {"status": "successful", "finished": "2026-01-01T00:00:00Z", "failed": False, "elapsed": 1.0}
+        if kind in ("project_updates", "inventory_updates"):
+            if kind == "project_updates":
+                self.awx.arrive(t.cast(int, number))
+            done = {"status": "successful", "finished": "2026-01-01T00:00:00Z", "failed": False, "scm_revision": REVISION}
             return 200, {"id": number, "event_processing_finished": True, **done}
         if number is None:
             return self._do_list(kind, said, filters)

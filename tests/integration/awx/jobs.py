@@ -62,7 +62,7 @@ class Job:
     def warnings(self) -> list[str]:
         """Lines that warn, but for the one that AWX brings about itself."""
         lines = self.output.splitlines()
-        loud = ("[WARNING]", "[DEPRECATION WARNING]", "[ERROR]")
+        loud = ("[WARNING]", "[DEPRECATION WARNING]")
         return [line for line in lines if line.startswith(loud) and OF_AWX not in line]
 
 

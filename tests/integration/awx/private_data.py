@@ -116,6 +116,7 @@ def _meta_vars() -> Variables:
     said = {
         "job_id": 42, "job_launch_type": "manual", "user_id": 1, "user_name": "night-shift", "user_email": "",
         "user_first_name": "", "user_last_name": "", "inventory_id": 2, "inventory_name": "vLLM fleet",
+        "project_revision": "0" * 40, "project_scm_branch": "main", "job_template_id": 10, "job_template_name": "vLLM",
     }
     return {f"{prefix}_{key}": value for prefix in PREFIXES for key, value in said.items()}
 
