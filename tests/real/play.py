@@ -63,7 +63,7 @@ class Player:
         """One scenario from the state to the comparison."""
         with scenario.enter(stage):
             before = _answered(stage.server)
-            watch = witness.Watch(stage.url)
+            watch = witness.Watch(stage.server.url)
             watch.start()
             try:
                 said = self._ask(stage, scenario)
@@ -83,6 +83,7 @@ class Player:
         try:
             answer = pool.submit(check.ask, stage.url, scenario.manner(self.patience))
             if scenario.during is not None:
+                stage.await_first_read()
                 time.sleep(scenario.after)
                 scenario.during(stage)
             return answer.result()

@@ -25,6 +25,8 @@ class Relay:
         self._listener = socket.create_server((lab.ADDRESS, 0))
         self._open: set[socket.socket] = set()
         self._closed = False
+        self.called = threading.Event()
+        """Set by the first connection."""
         self.url = f"http://{lab.ADDRESS}:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -50,6 +52,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                self.called.set()
                 threading.Thread(target=self._join, args=(client,), daemon=True).start()
 
     def _join(self, client: socket.socket) -> None:

@@ -34,7 +34,7 @@ CLOSED = Right(("dead/refused", "starting/*"), probes=(0, 0))
 
 @dataclass(frozen=True)
 class Scenario:
-    """One state. `during` happens `after` so many seconds of the check.
+    """One state. `during` happens `after` so many seconds of the check, counted from its first read.
 
     The servers are young, which alone would make every hang a `stalled`: so they
     count as grown up after one second, unless `startup_grace` says otherwise.
@@ -94,12 +94,13 @@ PLAIN = Group(
         Scenario("thawed", "3 requests decode, after the stopped engine went on", "busy", BUSY, stage.decoding(3)),
         Scenario(
             "frozen-then-thawed",
-            "engine stopped while busy, goes on 13 s later",
+            "engine stopped while busy, goes on 12 s later",
             "busy",
-            Right(("busy/progress", "idle/*"), probes=(0, 1), restarted=False),
-            stage.together(stage.decoding(3), stage.frozen()),
+            Right(("busy/progress", "idle/*"), probes=(1, 1), restarted=False),
+            stage.behind_a_relay,
             during=stage.thaw,
-            after=13,
+            after=12,
+            patience=20,
         ),
         Scenario(
             "frozen-prefill",
@@ -147,7 +148,7 @@ PLAIN = Group(
             Right(("idle/answered",), probes=(1, 1), restarted=True),
             stage.behind_a_relay,
             during=stage.restart,
-            after=7,
+            after=4,
             patience=RESTART_PATIENCE,
         ),
         Scenario(
@@ -157,7 +158,7 @@ PLAIN = Group(
             Right(("unknown/behind_proxy",), probes=(0, 1)),
             stage.beside_another,
             during=stage.lead_elsewhere,
-            after=7,
+            after=4,
         ),
         Scenario("starting", "ended and started again, nothing listens yet", "starting", CLOSED, stage.starting_again),
         Scenario("engine-killed", "engine killed a moment ago", "dead", DEAD, stage.engine_killed),

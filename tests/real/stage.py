@@ -33,6 +33,14 @@ class Stage:
         """The address the module is given."""
         return self.relay.url if self.relay else self.server.url
 
+    def await_first_read(self, seconds: float = 120.0) -> None:
+        """Waits until the module asks: how long Ansible takes before that depends on the machine.
+
+        Needs a relay, which the module alone is led through. Raises LabError if it never asks.
+        """
+        if self.relay is None or not self.relay.called.wait(seconds):
+            raise lab.LabError("the module was not seen to ask")
+
 
 State = Callable[[Stage], AbstractContextManager[None]]
 
