@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import typing as t
 from contextlib import ExitStack
 
@@ -15,29 +14,6 @@ from tests.integration.restart.stage import Stage
 
 HOSTS = 7
 SPARE = 2  # for tests that leave a host in a state that the next test cannot use
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
-    config.addinivalue_line("markers", "systemd: boots real systemd hosts in containers (needs root)")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip these tests, with the reason, where containers cannot be made."""
-    if os.geteuid() != 0:
-        for item in items:
-            if item.get_closest_marker("systemd"):
-                item.add_marker(pytest.mark.skip(reason="test hosts need root"))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Play the tests that have a stage side by side; here each is only waited for."""
-    players = pyfuncitem.funcargs.get("stage")
-    if not isinstance(players, Players):
-        return None
-    players.outcome_of(pyfuncitem)
-    return True
 
 
 @pytest.fixture(scope="session")
