@@ -4,6 +4,8 @@
 
 CORES := 2.15 2.16 2.18 2.19
 CORE_ENVS := $(CORES:%=.venvs/core-%/.ready)
+# What AWX and Event-Driven Ansible bring along, each apart from what the tests run in.
+TOOL_ENVS := .venvs/awx/.ready .venvs/eda/.ready
 PY := .venv/bin/python
 
 .DEFAULT_GOAL := help
@@ -51,7 +53,7 @@ real: .venv/.ready  ## Drive a real vLLM (CPU build, some 3 GB) through known st
 	$(PY) tests/real/run.py
 
 envs:  ## The development environment and one for each supported ansible-core
-	@$(MAKE) --no-print-directory -j2 .venv/.ready $(CORE_ENVS)
+	@$(MAKE) --no-print-directory -j2 .venv/.ready $(CORE_ENVS) $(TOOL_ENVS)
 
 clean:  ## Remove what the targets above have made
 	rm -rf .venv .venvs .cache .ansible .pytest_cache .mypy_cache .ruff_cache .hypothesis fleetcheck-vllm-*.tar.gz
@@ -63,4 +65,8 @@ clean:  ## Remove what the targets above have made
 
 .venvs/core-%/.ready: requirements.txt tests/tools/make_venv.sh
 	@tests/tools/make_venv.sh .venvs/core-$* "ansible-core~=$*.0" -r requirements.txt
+	@touch $@
+
+.venvs/%/.ready: tests/integration/%/requirements.txt tests/tools/make_venv.sh
+	@tests/tools/make_venv.sh .venvs/$* -r $<
 	@touch $@
