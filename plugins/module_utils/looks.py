@@ -50,7 +50,8 @@ class Limits:
 class Look:
     """One look at a server.
 
-    started, finished: of the read of /metrics. returned: when the whole look was done. page, or failure (one of FAILED_LOOKS) with its detail.
+    started, finished: of the read of /metrics. returned: when the whole look was done.
+    page, or failure (one of FAILED_LOOKS) with its detail.
     front: whether the rest was asked for. It is None where it was not, or not answered: health, the status of
     /health; models, the served models, where models_status is 200; paused, from /is_paused; unit, from systemctl;
     version, from /version.
