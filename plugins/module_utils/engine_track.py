@@ -35,7 +35,7 @@ class EngineTrack:
         self.probe_detail = ""
         self.probe_sent_at = 0.0
         self._probed_at = 0.0
-        self._before = self._after = self._when_sent = sample
+        self._after = self._when_sent = sample
         self._decided_from = self._decided_by = sample
         self._seen_at = look.finished
         self._reads_after_answer = self._looks_with_life = 0
@@ -45,10 +45,10 @@ class EngineTrack:
         signs = signs_of_life(self._after, sample)
         self.reads += 1
         interval = look.finished - self._seen_at
-        self._before, self._after, self._seen_at = self._after, sample, look.finished
+        before, self._after, self._seen_at = self._after, sample, look.finished
         if signs or not self.signs:
             # The numbers of the report are those of the two reads between which something moved.
-            self.interval, self._decided_from, self._decided_by = interval, self._before, sample
+            self.interval, self._decided_from, self._decided_by = interval, before, sample
         if self.probe == "answered":
             self._reads_after_answer += 1
             # The first read after the answer still shows what the probe itself moved.
@@ -68,11 +68,6 @@ class EngineTrack:
     def silent(self) -> bool:
         """No sign of life so far, and no answer."""
         return self.life_at is None and self.probe != "answered"
-
-    @property
-    def pending(self) -> bool:
-        """Silent with work in flight."""
-        return self.silent and self._after.in_flight > 0
 
     @property
     def quiet(self) -> bool:

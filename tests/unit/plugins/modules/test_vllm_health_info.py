@@ -13,6 +13,8 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Engin
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.systemd import UnitFacts
 from ansible_collections.fleetcheck.vllm.plugins.modules import vllm_health_info
 
+from tests.unit.plugins.modules.specs import documented, specified
+
 DOCUMENTATION = yaml.safe_load(vllm_health_info.DOCUMENTATION)
 RETURN = yaml.safe_load(vllm_health_info.RETURN)
 EXAMPLES = yaml.safe_load(vllm_health_info.EXAMPLES)
@@ -30,30 +32,6 @@ BUSY = Judgement(
 
 
 # The documentation
-
-
-def documented(described):
-    """An argument spec as the documentation has it."""
-    return {
-        name: {
-            key: documented(value) if key == "suboptions" else value
-            for key, value in option.items()
-            if key in ("type", "elements", "default", "choices", "required", "suboptions")
-        }
-        for name, option in described.items()
-    }
-
-
-def specified(spec):
-    """The same as the module has it."""
-    return {
-        name: {
-            ("suboptions" if key == "options" else key): specified(value) if key == "options" else value
-            for key, value in option.items()
-            if key != "no_log"
-        }
-        for name, option in spec.items()
-    }
 
 
 def test_the_documentation_has_the_options_that_the_module_has():
