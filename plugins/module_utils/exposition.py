@@ -14,9 +14,12 @@ import traceback
 import types
 import typing as t
 
+from . import importing
+
 PROMETHEUS_IMPORT_ERROR: t.Optional[str] = None
 try:
-    from prometheus_client.parser import text_string_to_metric_families
+    # A page is all that is read here. The whole package brings an HTTP server along, and each host pays for that.
+    text_string_to_metric_families = importing.alone("prometheus_client", "parser").text_string_to_metric_families
 except ImportError:
     PROMETHEUS_IMPORT_ERROR = traceback.format_exc()
 

@@ -1,4 +1,4 @@
-"""The command line: ``python -m tests.fleet up|down|exec|serve|load|control|list|sweep``."""
+"""The command line: ``python -m tests.fleet up|down|exec|serve|load|control|plant|list|sweep``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import fleet, runs
+from . import fleet, runs, watchdogs
 from .commands import FleetError
 from .hosts import Host
 from .simulator import SimulatedServer
@@ -54,6 +54,12 @@ def _load(options: argparse.Namespace) -> None:
 
 def _control(options: argparse.Namespace) -> None:
     print(json.dumps(SimulatedServer(_host(options)).control(options.command, **options.arguments)))
+
+
+def _plant(options: argparse.Namespace) -> None:
+    watchdogs.plant_decoys(_host(options))
+    if not options.decoys:
+        watchdogs.plant(_host(options))
 
 
 def _host(options: argparse.Namespace) -> Host:
@@ -100,7 +106,8 @@ def _add_commands_for_hosts(commands: Any) -> None:
     serving = _add(commands, "serve", _serve, "start the simulated vLLM as vllm.service")
     loading = _add(commands, "load", _load, "keep requests in flight at the simulated vLLM, from its own host")
     controlling = _add(commands, "control", _control, "give the simulated vLLM a command, such as freeze")
-    for command in (running, serving, loading, controlling):
+    planting = _add(commands, "plant", _plant, "plant every kind of watchdog, beside what only looks like one")
+    for command in (running, serving, loading, controlling, planting):
         _add_state(command)
         command.add_argument("host")
     running.add_argument("--timeout", type=float, default=60, help="seconds (default 60)")
@@ -108,6 +115,7 @@ def _add_commands_for_hosts(commands: Any) -> None:
     serving.add_argument("options", nargs=argparse.REMAINDER, help="options of the simulator")
     loading.add_argument("requests", type=int, help="how many at the same time")
     controlling.add_argument("command")
+    planting.add_argument("--decoys", action="store_true", help="only what looks like a watchdog")
     controlling.add_argument("arguments", type=json.loads, nargs="?", default={}, help="as a JSON object")
 
 

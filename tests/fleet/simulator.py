@@ -26,6 +26,12 @@ LOAD_UNIT = "vllm-load.service"
 LOAD_LOG = "/var/log/vllm-load/requests.jsonl"
 
 
+def install_program(host: Host) -> None:
+    """Put the simulator into a host, as ``vllm serve``."""
+    host.copy_folder(SIMULATOR, "/opt/vllm-simulator")
+    host.write("/opt/vllm/bin/vllm", (FILES / "vllm").read_text(), mode="0755")
+
+
 class SimulatedServer:
     """One server of a host: its unit, its options, its control channel, and what it wrote down about its requests."""
 
@@ -38,7 +44,7 @@ class SimulatedServer:
 
     def start(self, *options: str) -> None:
         """Install the unit, start it with these options of the simulator, and wait until it serves."""
-        self.host.copy_folder(SIMULATOR, "/opt/vllm-simulator")
+        install_program(self.host)
         self.set_options(*options)
         text = (FILES / "vllm.service").read_text().format(port=self.port, stem=self._stem)
         self.host.install_unit(self.unit, text)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import pytest
 
 from tests.fleet.fleet import fleet
 from tests.fleet.hosts import Host
-from tests.fleet.simulator import SIMULATOR
+from tests.fleet.simulator import install_program
+from tests.fleet.watchdogs import plant, plant_decoys, start
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[2]
@@ -32,46 +32,14 @@ def hosts(state: Path) -> Iterator[dict[str, Host]]:
     """`watched` with every watchdog there is, `clean` with none, `mixed` with servers of all kinds."""
     with fleet(state, ["watched", "clean", "mixed"]) as booted:
         for host in booted.values():
-            host.copy_folder(SIMULATOR, "/opt/vllm-simulator")
-            host.copy_folder(HERE / "server", "/")
-            host.run("systemctl", "daemon-reload")
+            install_program(host)
+            host.install_unit("vllm.service", (HERE / "vllm.service").read_text())
         for name in ("watched", "clean"):
-            booted[name].copy_folder(HERE / "decoys", "/")
+            plant_decoys(booted[name])
         plant(booted["watched"])
-        start(booted["clean"], "metrics.timer", "vllm-exporter.service", "vllm.service")
+        for name in ("watched", "clean"):
+            start(booted[name], "vllm.service")
         yield booted
-
-
-def plant(host: Host) -> None:
-    """Put every kind of watchdog on a host. None of them acts by itself within the time of the tests."""
-    host.copy_folder(HERE / "watched", "/")
-    host.run("chown", "-R", "ops:", "/home/ops", "/var/spool/cron/crontabs/ops")
-    host.run("chmod", "600", "/var/spool/cron/crontabs/ops")
-    host.run("chmod", "1730", "/var/spool/cron/crontabs")
-    host.run("sh", "-c", "cd /; echo 'systemctl restart vllm' | at now + 3 hours")
-    host.run("systemctl", "daemon-reload")
-    timers = [f"vllm-check-{minutes}.timer" for minutes in (5, 10, 15, 30)]
-    start(host, "llm.target", "gpu-prep.service", "monit.service", "metrics.timer", "llm-docker.service", *timers)
-    start(host, "vllm-bounce.path", "vllm-watch.service", "vllm.service")
-    host.keep_user_units("ops")
-    host.run_as("ops", "systemctl", "--user", "enable", "--now", "mine.timer")
-
-
-def start(host: Host, *units: str) -> None:
-    """Start units, those that can be also at boot."""
-    host.run("systemctl", "daemon-reload")
-    for unit in units:
-        host.run("systemctl", "enable", unit, check=False)
-        host.run("systemctl", "start", unit)
-    await_true(lambda: host.run("systemctl", "is-active", *units, check=False).returncode == 0)
-
-
-def await_true(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Return when the condition holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "that did not come true"
-        time.sleep(0.1)
 
 
 def ansible(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

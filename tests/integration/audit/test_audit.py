@@ -9,34 +9,14 @@ from typing import Any
 import pytest
 
 from tests.fleet.hosts import Host
+from tests.fleet.watchdogs import await_true, planted
 
-from .conftest import Module, ansible, await_true
+from .conftest import Module, ansible
 
 pytestmark = pytest.mark.systemd
 
 UNITS = "/etc/systemd/system/"
-# Kind, name, action and place of everything in the folder `watched`.
-PLANTED = {
-    ("timer", "vllm-check-5.timer", "restart", f"{UNITS}vllm-check-5.service:3"),
-    ("timer", "vllm-check-10.timer", "restart", "/usr/local/bin/vllm-check.sh:7"),
-    ("timer", "vllm-check-15.timer", "stop", "/opt/ops/inner.sh:2"),
-    ("timer", "vllm-check-30.timer", "restart", "/opt/ops/check.py:4"),
-    ("timer", "mine.timer", "restart", "/home/ops/.config/systemd/user/mine.service:3"),
-    ("path", "vllm-bounce.path", "kill", f"{UNITS}vllm-bounce.service:3"),
-    ("service", "vllm-watch.service", "kill", "/usr/local/sbin/vllm-watch.sh:6"),
-    ("cron", "cron of root", "restart", "/etc/cron.d/vllm:2"),
-    ("cron", "cron.daily", "restart", "/etc/cron.daily/vllm-nightly:2"),
-    ("cron", "cron of ops", "restart", "/var/spool/cron/crontabs/ops:1"),
-    ("watchdog", "WatchdogSec", "restart", f"{UNITS}vllm.service.d/watchdogs.conf:7"),
-    ("lifetime", "RuntimeMaxSec", "restart", f"{UNITS}vllm.service.d/watchdogs.conf:8"),
-    ("dependency", "llm.target", "restart", f"{UNITS}vllm.service.d/watchdogs.conf:2"),
-    ("dependency", "gpu-prep.service", "restart", f"{UNITS}vllm.service.d/watchdogs.conf:3"),
-    ("dependency", "maintenance.service", "stop", f"{UNITS}maintenance.service:2"),
-    ("dependency", "warmup.service", "start", f"{UNITS}warmup.service:2"),
-    ("monit", "vllm", "restart", "/etc/monit/monitrc:4"),
-    ("supervisord", "vllm-heal", "kill", "/opt/ops/heal.sh:2"),
-    ("logrotate", "vllm", "restart", "/etc/logrotate.d/vllm:4"),
-}
+PLANTED = {tuple(one[key] for key in ("kind", "name", "action", "place")) for one in planted()}
 
 
 @pytest.fixture(scope="module")

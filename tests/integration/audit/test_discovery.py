@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fleet.hosts import Host
+from tests.fleet.watchdogs import await_true, start
 
-from .conftest import Module, ansible, await_true, start
+from .conftest import Module, ansible
 
 pytestmark = pytest.mark.systemd
 

@@ -116,7 +116,13 @@ def test_the_surveys_ask_for_variables_of_the_roles_and_need_no_answer(awx: Awx,
     variables = {name: [question["variable"] for question in spec] for name, spec in asked.items()}
     assert variables == {
         "vLLM check": ["vllm_check_patience", "vllm_fail_on"],
-        "vLLM heal": ["vllm_check_patience", "vllm_restart_max_per_run", "vllm_restart_serial", "vllm_fail_on"],
+        "vLLM heal": [
+            "vllm_check_patience",
+            "vllm_restart_dry_run",
+            "vllm_restart_max_per_run",
+            "vllm_restart_serial",
+            "vllm_fail_on",
+        ],
     }
     files = [project / "roles" / role / "meta" / "argument_specs.yml" for role in ("vllm_check", "vllm_restart")]
     specs = [yaml.safe_load(file.read_text()) for file in files]

@@ -45,6 +45,7 @@ SURVEY = {
     "vllm_fail_on": "dead, unresponsive",
     "vllm_check_probe": "true",
     "vllm_restart_become": "false",
+    "vllm_restart_dry_run": "no",
 }
 
 

@@ -17,8 +17,8 @@ def test_two_of_four_hang_and_are_restarted_one_after_another(stage: Stage, core
     stage.servers[0].send_load(3)
     before = [server.invocation() for server in stage.servers]
 
-    would = stage.heal("--check")
-    assert would.actions() == ["none", "would_restart", "none", "would_restart"]
+    for dry in (["--check"], ["-e", "vllm_restart_dry_run=yes"]):
+        assert stage.heal(*dry).actions() == ["none", "would_restart", "none", "would_restart"]
     assert [server.invocation() for server in stage.servers] == before
     assert stage.hosts["two"].run("ls", STATE, check=False).stdout == ""
 
@@ -51,6 +51,13 @@ def test_three_of_four_hang_and_none_is_restarted(stage: Stage) -> None:
     assert done.actions() == ["common_cause", "common_cause", "none", "common_cause"]
     assert "3 of 4 servers are stuck at once: look for one cause" in done.output
     assert stage.starts() == [1, 1, 1, 1]
+
+
+def test_a_dry_run_that_is_not_understood_is_refused(stage: Stage) -> None:
+    stage.start("frozen-busy", "idle")
+    refused = stage.heal("-e", "vllm_restart_dry_run=perhaps")
+    assert refused.code != 0 and "vllm_restart_dry_run" in refused.output
+    assert stage.starts() == [1, 1]
 
 
 def test_a_run_has_a_limit(stage: Stage) -> None:

@@ -47,7 +47,7 @@ def test_what_the_server_was_is_kept_before_it_goes(stage: Stage) -> None:
     assert 'vllm:num_requests_running{engine="0",model_name="tiny"} 3.0' in files["metrics.prom"]
     assert f"InvocationID={judged['systemd']['invocation_id']}" in files["systemctl-show.txt"]
     assert "hunter2" not in files["systemctl-show.txt"]
-    assert "vllm_simulator.py" in files["processes.txt"]
+    assert "vllm serve" in files["processes.txt"]
     assert f"Started {stage.unit}" in files["journal.txt"]
     assert ":8000" in files["connections.txt"]
     modes = stage.host.run("stat", "--format=%a", STATE, f"{STATE}/evidence", done["evidence"]).stdout.split()

@@ -33,6 +33,7 @@ class Counts:
         """Start again at zero; requests that are open stay open."""
         with self._lock:
             self.connections = 0
+            self.body_bytes = 0
             self.requests: Counter = Counter()
             self.received: Counter = Counter()
             self.outcomes: Counter = Counter()
@@ -46,6 +47,11 @@ class Counts:
         """Count one HTTP request."""
         with self._lock:
             self.requests[f"{method} {path}"] += 1
+
+    def answered(self, size: int) -> None:
+        """Count the bytes of a body that was sent as a whole; streams are not counted."""
+        with self._lock:
+            self.body_bytes += size
 
     def begin(self, path: str, body: dict) -> int:
         """A generation request has come in; returns the number to end it with."""
@@ -80,6 +86,7 @@ class Counts:
         with self._lock:
             return {
                 "connections": self.connections,
+                "body_bytes": self.body_bytes,
                 "requests": dict(self.requests),
                 "completions": self.received["completions"],
                 "embeddings": self.received["embeddings"],

@@ -53,6 +53,7 @@ class Front:
             """Whoever has the answer finds it counted."""
             if not exchange.in_engine:
                 counts.end(ticket, REJECTED, status)
+            counts.answered(size)
             self._measure(exchange, path, status, size)
 
         exchange.before_answer = before_answer

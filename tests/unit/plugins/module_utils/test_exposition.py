@@ -404,7 +404,7 @@ def test_a_page_cut_anywhere_never_shows_a_number_that_the_whole_one_does_not_ha
 def test_without_prometheus_client_the_room_can_still_be_entered(monkeypatch):
     for name in ("prometheus_client", "prometheus_client.parser"):
         monkeypatch.setitem(sys.modules, name, None)
-    spec = importlib.util.spec_from_file_location("exposition_without_its_parser", exposition.__file__)
+    spec = importlib.util.spec_from_file_location(exposition.__name__ + "_without_its_parser", exposition.__file__)
     without = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, without)
     spec.loader.exec_module(without)
