@@ -17,12 +17,15 @@ import threading
 import time
 import typing as t
 
-from . import vllm_api
+from . import sharing, vllm_api
 from .judging import Judge, Next, ProxyJudge
 from .looks import Judgement, Limits, Look, Probe, Step
 
 LOOKS_AT_ONCE = 64
 """So many looks are under way at the same time, however many servers there are."""
+
+FEW = 64
+"""Up to so many servers are judged in this process; more of them make another process worth its start."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,9 +40,23 @@ class Target:
 def check(targets: t.Sequence[Target]) -> t.List[Judgement]:
     """Judge all targets at the same time; the judgements come in the order of the targets.
 
+    Many targets are shared out over processes, one for each CPU: reading a thousand pages is work for more than one.
     Raises only for a fault of this program; whatever a server does is a judgement.
     """
-    return _Driver(targets).run()
+    processes = sharing.processes_for(len(targets), FEW)
+    if processes == 1:
+        return _Driver(targets, LOOKS_AT_ONCE).run()
+    return sharing.over_processes(processes, _Share(LOOKS_AT_ONCE // processes), targets)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Share:
+    """What each of several processes does with its targets."""
+
+    looks_at_once: int
+
+    def __call__(self, targets: t.Sequence[Target]) -> t.List[Judgement]:
+        return _Driver(targets, self.looks_at_once).run()
 
 
 class _Player:
@@ -88,7 +105,8 @@ class _Player:
 
 
 class _Driver:
-    def __init__(self, targets: t.Sequence[Target]) -> None:
+    def __init__(self, targets: t.Sequence[Target], looks_at_once: int) -> None:
+        self._looks_at_once = max(1, looks_at_once)
         self._players = [_Player(target) for target in targets]
         self._events: "queue.SimpleQueue[t.Callable[[], None]]" = queue.SimpleQueue()
         self._due: t.List[t.Tuple[float, int, _Player]] = []
@@ -110,7 +128,7 @@ class _Driver:
 
     def _pause(self) -> t.Optional[float]:
         """Seconds until the next look is due; None where something under way must come back first."""
-        if not self._due or self._looks >= LOOKS_AT_ONCE:
+        if not self._due or self._looks >= self._looks_at_once:
             return None
         return max(0.0, self._due[0][0] - time.monotonic())
 
@@ -120,7 +138,7 @@ class _Driver:
         heapq.heappush(self._due, (step.look_at, player.schedule, player))
 
     def _start_looks(self) -> None:
-        while self._due and self._looks < LOOKS_AT_ONCE and self._due[0][0] <= time.monotonic():
+        while self._due and self._looks < self._looks_at_once and self._due[0][0] <= time.monotonic():
             _at, ticket, player = heapq.heappop(self._due)
             if ticket == player.schedule and not player.looking and player.judgement is None:
                 self._start_look(player)

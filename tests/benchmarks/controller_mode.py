@@ -2,8 +2,8 @@
 
     python tests/benchmarks/controller_mode.py [--servers 10 100 200 1000] [--lines 600 5000 50000]
 
-The client is asyncio and nothing else: it makes the same reads of /metrics, a quarter of a second apart, as many at the
-same time as the check, and looks at nothing it has read.
+The client is asyncio and nothing else: it makes the same reads (/metrics twice, a quarter of a second apart, and /version),
+as many at the same time as the check, and looks at nothing it has read.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.vllm_api import Se
 PATIENCE = 10.0
 
 
-async def read(url: str, places: asyncio.Semaphore) -> int:
-    """GET /metrics once, to the end."""
+async def read(url: str, path: str, places: asyncio.Semaphore) -> int:
+    """GET a path once, to the end."""
     parts = urllib.parse.urlsplit(url)
     async with places:
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        writer.write(b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path.encode())
         size = len(await reader.read(-1))
         writer.close()
         return size
 
 
-async def read_twice(url: str, places: asyncio.Semaphore) -> None:
-    await read(url, places)
+async def read_like_a_check(url: str, places: asyncio.Semaphore) -> None:
+    await read(url, "/metrics", places)
     await asyncio.sleep(FIRST_GAP)
-    await read(url, places)
+    await read(url, "/metrics", places)
+    await read(url, "/version", places)
 
 
 def bare(urls: t.Sequence[str]) -> float:
@@ -47,7 +48,7 @@ def bare(urls: t.Sequence[str]) -> float:
 
     async def run() -> None:
         places = asyncio.Semaphore(driving.LOOKS_AT_ONCE)
-        await asyncio.gather(*(read_twice(url, places) for url in urls))
+        await asyncio.gather(*(read_like_a_check(url, places) for url in urls))
 
     began = time.perf_counter()
     asyncio.run(run())

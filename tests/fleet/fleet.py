@@ -23,6 +23,7 @@ def up(folder: Path, names: Sequence[str], owner: Process | None = None) -> dict
     ended: with an owner, anybody may take the hosts down once that process is gone. Nothing stays if booting fails.
     """
     rootfs.ensure_tools()
+    machines.make_room()
     root = rootfs.ensure()
     folder = folder.resolve()
     down(folder)

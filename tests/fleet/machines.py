@@ -10,12 +10,22 @@ from . import groups, network
 from .commands import FleetError
 from .runs import HostRecord, Run
 
+# Each systemd takes half a dozen of the kernel's 128 (for all of root's processes, in all containers).
+_INOTIFY_INSTANCES = Path("/proc/sys/fs/inotify/max_user_instances")
+_INOTIFY_ENOUGH = 2048
+
 # Joins the groups, then leaves the container running on its own: it is nobody's child, so nobody has to collect it.
 _LAUNCH = """
 log=$1; shift
 while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done; shift
 setsid "$@" </dev/null >>"$log" 2>&1 &
 """
+
+
+def make_room() -> None:
+    """Let this machine's kernel run many systemds: a limit that is too low is raised until the next reboot."""
+    if int(_INOTIFY_INSTANCES.read_text()) < _INOTIFY_ENOUGH:
+        _INOTIFY_INSTANCES.write_text(f"{_INOTIFY_ENOUGH}")
 
 
 def boot(run: Run, host: HostRecord) -> None:

@@ -20,9 +20,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / ".cache" / "test-results"
 
+UNIT_PROCESSES = ["-n", "auto"]
+# What shares hosts or servers stays in one process (tests/integration/conftest.py).
+INTEGRATION_PROCESSES = ["-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"]
 PARTS: dict[str, list[str]] = {
-    "unit": ["pytest", "tests/unit"],
-    "integration": ["pytest", "tests/integration"],
+    "unit": ["pytest", "tests/unit", *UNIT_PROCESSES],
+    "integration": ["pytest", "tests/integration", *INTEGRATION_PROCESSES],
     "demo": ["make", "demo"],
     "molecule": ["make", "molecule"],
     "lint": ["make", "--keep-going", "lint"],
@@ -30,7 +33,7 @@ PARTS: dict[str, list[str]] = {
 }
 NEEDS_ROOT = ("molecule",)
 # Integration tests wait more than they work: these run beside them, and are shown when they are done.
-ASIDE = ("lint", "sanity")
+ASIDE = ("demo", "molecule", "lint", "sanity")
 
 
 @dataclass

@@ -168,7 +168,8 @@ def asker(restart: Restart, around: t.Sequence[Entry], target: Target, parties: 
     if restart.by_systemd and restart.result not in ("signal", ""):
         return Asker("systemd", f"systemd, since {why}", True)
     scene = _Scene(restart, around, target, parties)
-    looks = (scene.ansible, scene.sudo, scene.service, scene.cron, scene.at, scene.dependency, scene.monit, scene.daemon)
+    # A unit that went down and took this one along is how it happened. A job that also ran just then need not be.
+    looks = (scene.ansible, scene.sudo, scene.dependency, scene.service, scene.cron, scene.at, scene.monit, scene.daemon)
     for look in looks:
         found = look()
         if found:

@@ -8,18 +8,23 @@ from __future__ import annotations
 import re
 import typing as t
 
-_UNITS = {
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1,
-    "min": 60,
-    "h": 3600,
-    "d": 86400,
-    "w": 7 * 86400,
-    "month": 30.44 * 86400,
-    "y": 365.25 * 86400,
-}
 DAY = 86400
+# systemd.time(7): it shows the first of each, people write all of them.
+_UNITS = {
+    name: seconds
+    for names, seconds in (
+        ("us usec", 1e-6),
+        ("ms msec", 1e-3),
+        ("s sec second seconds", 1),
+        ("min m minute minutes", 60),
+        ("h hr hour hours", 3600),
+        ("d day days", DAY),
+        ("w week weeks", 7 * DAY),
+        ("month M months", 30.44 * DAY),
+        ("y year years", 365.25 * DAY),
+    )
+    for name in names.split()
+}
 _WORDS = {
     "@hourly": 3600,
     "@daily": DAY,
@@ -32,15 +37,13 @@ _WORDS = {
 
 
 def span(text: str) -> t.Optional[int]:
-    """The seconds of a time span as systemd shows it: `1h 30min`; None for `infinity`, `0` and what is none."""
-    parts = text.split()
-    total = 0.0
-    for part in parts:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
-        if not match or (match.group(2) or "s") not in _UNITS:
-            return None
-        total += float(match.group(1)) * _UNITS[match.group(2) or "s"]
-    return round(total) or None
+    """The seconds of a time span as systemd shows it and reads it: `1h 30min`; None for `infinity`, `0` and what is none."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if "".join(amount + unit for amount, unit in parts) != "".join(text.split()):
+        return None
+    if not all((unit or "s") in _UNITS for _amount, unit in parts):
+        return None
+    return round(sum(float(amount) * _UNITS[unit or "s"] for amount, unit in parts)) or None
 
 
 def calendar(text: str) -> t.Optional[int]:

@@ -182,15 +182,20 @@ def own_parties(properties: units.Properties, files: Files) -> t.List[Party]:
     again = own["restart"] not in (None, "no")
     paths = files_of(properties)
     found = []
-    if own["watchdog"]:
+    places = tuple(written("WatchdogSec", paths, files))
+    # systemd shows the one that the process was started with; the last one that is written holds for the next process.
+    watchdog = own["watchdog"] or (schedules.span(places[-1].text.partition("=")[2]) if places else None)
+    if watchdog:
         found.append(
             Party(
                 "watchdog",
                 "WatchdogSec",
                 "restart" if again and own["restart"] != "on-success" else "kill",
-                tuple(written("WatchdogSec", paths, files)),
-                every=own["watchdog"],
-                when=f"{schedules.say(own['watchdog'])} after its last sign of life to systemd; vLLM never gives one",
+                places,
+                every=watchdog,
+                when=f"{schedules.say(watchdog)} after its last sign of life to systemd; vLLM never gives one",
+                active=own["watchdog"] is not None,
+                remark="" if own["watchdog"] else "holds from its next start on",
             )
         )
     if own["lifetime"]:

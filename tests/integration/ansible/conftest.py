@@ -28,6 +28,12 @@ def core(request: pytest.FixtureRequest) -> str:
     return installed(request.param)
 
 
+@pytest.fixture(scope="session", params=[CORES[0], CORES[-1]], ids=["oldest", "newest"])
+def edge(request: pytest.FixtureRequest) -> str:
+    """The oldest and the newest supported ansible-core, for what the releases between them cannot have of their own."""
+    return installed(request.param)
+
+
 @pytest.fixture(scope="session")
 def newest() -> str:
     """The newest supported ansible-core, for what does not depend on it."""

@@ -25,9 +25,9 @@ UNREACHABLE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansibl
 
 
 @pytest.fixture
-def ansible(core: str, anywhere: Anywhere) -> Ansible:
+def ansible(edge: str, anywhere: Anywhere) -> Ansible:
     """A supported release, run from a folder that is not the repository."""
-    return anywhere(core)
+    return anywhere(edge)
 
 
 @pytest.fixture
@@ -37,13 +37,13 @@ def playbook(clone: Path) -> Path:
 
 
 @pytest.fixture
-def two_hosts(tmp_path: Path, core: str, servers: Servers) -> Path:
+def two_hosts(tmp_path: Path, edge: str, servers: Servers) -> Path:
     """One busy host, and one idle server that asks for a key."""
     hosts = {
         "busy": {"vllm_servers": [{"url": servers.busy.url}]},
         "keyed": {"vllm_servers": [{"url": servers.keyed.url, "api_key": KEY}]},
     }
-    return inventory(tmp_path, hosts, ansible_python_interpreter=str(environment_of(core) / "bin" / "python"))
+    return inventory(tmp_path, hosts, ansible_python_interpreter=str(environment_of(edge) / "bin" / "python"))
 
 
 def test_in_check_mode_nothing_is_sent_and_with_any_verbosity_no_key_is_shown(

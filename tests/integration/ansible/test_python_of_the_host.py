@@ -35,9 +35,9 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def systemctl(core: str, tmp_path: Path) -> t.Iterator[Path]:
+def systemctl(edge: str, tmp_path: Path) -> t.Iterator[Path]:
     """A folder with a systemctl that says which process is vllm.service: one of a Python that has the packages."""
-    python = environment_of(core) / "bin" / "python"
+    python = environment_of(edge) / "bin" / "python"
     # It ends with the test, however that ends: its input is a pipe of ours.
     process = subprocess.Popen([python, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     program = tmp_path / "bin" / "systemctl"
@@ -49,7 +49,7 @@ def systemctl(core: str, tmp_path: Path) -> t.Iterator[Path]:
 
 
 def test_the_python_of_the_unit_is_used(
-    core: str, anywhere: Anywhere, clone: Path, servers: Servers, bare_python: Path, systemctl: Path, tmp_path: Path
+    edge: str, anywhere: Anywhere, clone: Path, servers: Servers, bare_python: Path, systemctl: Path, tmp_path: Path
 ):
     url = servers.busy.url
     hosts = inventory(
@@ -58,12 +58,12 @@ def test_the_python_of_the_unit_is_used(
             "found": {"vllm_servers": [{"url": url, "unit": "vllm.service"}]},
             "stopped": {"vllm_servers": [{"url": url, "unit": "other.service"}]},
             "unnamed": {"vllm_servers": [{"url": url}]},
-            "told": {"vllm_servers": [{"url": url}], "vllm_check_python": str(environment_of(core) / "bin" / "python")},
+            "told": {"vllm_servers": [{"url": url}], "vllm_check_python": str(environment_of(edge) / "bin" / "python")},
             "misled": {"vllm_servers": [{"url": url}], "vllm_check_python": str(bare_python)},
         },
         ansible_python_interpreter=str(bare_python),
     )
-    ansible = anywhere(core)
+    ansible = anywhere(edge)
     ansible(
         "ansible-playbook", "-i", hosts, clone / "playbooks" / "check.yml", "-e", "vllm_report_file=r.json",
         PATH=os.pathsep.join([str(systemctl), ansible.environment({})["PATH"]]),
@@ -82,8 +82,8 @@ def test_the_python_of_the_unit_is_used(
         assert why in rows[host]["message"]
 
 
-def test_the_module_by_itself_names_what_is_missing(core: str, anywhere: Anywhere, clone: Path, bare_python: Path):
-    ansible = anywhere(core)
+def test_the_module_by_itself_names_what_is_missing(edge: str, anywhere: Anywhere, clone: Path, bare_python: Path):
+    ansible = anywhere(edge)
     run = ansible(
         "ansible", "localhost", "-m", "fleetcheck.vllm.vllm_health_info", "-e", f"ansible_python_interpreter={bare_python}",
         "--playbook-dir", clone / "playbooks",

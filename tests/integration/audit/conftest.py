@@ -34,9 +34,9 @@ def hosts(state: Path) -> Iterator[dict[str, Host]]:
         for host in booted.values():
             install_program(host)
             host.install_unit("vllm.service", (HERE / "vllm.service").read_text())
+        plant(booted["watched"])  # before its server is started, as some of it holds for the next process only
         for name in ("watched", "clean"):
             plant_decoys(booted[name])
-        plant(booted["watched"])
         for name in ("watched", "clean"):
             start(booted[name], "vllm.service")
         yield booted

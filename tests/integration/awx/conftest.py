@@ -32,6 +32,12 @@ def core(request: pytest.FixtureRequest) -> str:
     return installed(request.param)
 
 
+@pytest.fixture(scope="session", params=[CORES[0], CORES[-1]], ids=["oldest", "newest"])
+def edge(request: pytest.FixtureRequest) -> str:
+    """The oldest and the newest supported ansible-core, for what the releases between them cannot have of their own."""
+    return installed(request.param)
+
+
 @pytest.fixture(scope="session")
 def usual() -> str:
     """The newest ansible-core that our own execution environment may have."""

@@ -21,8 +21,8 @@ def test_verdicts_are_among_the_artifacts_also_of_a_job_that_fails(core: str, la
     assert job.warnings == []
 
 
-def test_a_heal_with_nothing_stuck_ends_well_and_changes_nothing(core: str, launched: Launched, servers: Servers):
-    job = launched(core, fleet_of({"a": at(servers.busy), "b": at(servers.idle)}, core), HEAL)
+def test_a_heal_with_nothing_stuck_ends_well_and_changes_nothing(edge: str, launched: Launched, servers: Servers):
+    job = launched(edge, fleet_of({"a": at(servers.busy), "b": at(servers.idle)}, edge), HEAL)
     assert (job.status, job.rc) == ("successful", 0), job.output
     assert job.verdicts == {"a": "busy", "b": "idle"}
     assert not any(job.fleet["restarts"].values())
@@ -30,9 +30,9 @@ def test_a_heal_with_nothing_stuck_ends_well_and_changes_nothing(core: str, laun
     assert job.warnings == []
 
 
-def test_a_dry_heal_is_a_job_of_type_check(core: str, launched: Launched, servers: Servers):
-    fleet = fleet_of({"a": at(servers.busy), "c": at(servers.frozen)}, core, vllm_check_patience=3)
-    job = launched(core, fleet, HEAL, job_type="check")
+def test_a_dry_heal_is_a_job_of_type_check(edge: str, launched: Launched, servers: Servers):
+    fleet = fleet_of({"a": at(servers.busy), "c": at(servers.frozen)}, edge, vllm_check_patience=3)
+    job = launched(edge, fleet, HEAL, job_type="check")
     assert job.verdicts == {"a": "busy", "c": "stuck"}
     assert job.fleet["restarts"]["restarted"] == 0
     assert job.warnings == []
@@ -51,10 +51,10 @@ SURVEY = {
 
 @pytest.mark.parametrize("playbook", [CHECK, HEAL])
 def test_text_given_at_launch_is_understood_and_never_a_template(
-    core: str, launched: Launched, servers: Servers, playbook: str
+    edge: str, launched: Launched, servers: Servers, playbook: str
 ):
-    fleet = fleet_of({"a": at(servers.busy), "c": at(servers.frozen)}, core, vllm_check_patience=300)
-    job = launched(core, fleet, playbook, asked_vars={**SURVEY, "vllm_note": "{{ lookup('ansible.builtin.pipe', 'id') }}"})
+    fleet = fleet_of({"a": at(servers.busy), "c": at(servers.frozen)}, edge, vllm_check_patience=300)
+    job = launched(edge, fleet, playbook, asked_vars={**SURVEY, "vllm_note": "{{ lookup('ansible.builtin.pipe', 'id') }}"})
     assert "watched for at most 3 seconds" in job.output
     assert "fails for dead, unresponsive, a host" in job.output
     assert job.verdicts["c"] == "stuck"

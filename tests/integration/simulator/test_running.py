@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
+from tests.integration.simulator.waiting import wait_until
 from tests.simulator.running import PROGRAM, Simulator, SimulatorError
-from tests.unit.simulator.waiting import wait_until
 
 
 def refuses(port):

@@ -1,9 +1,11 @@
 """Many servers at the same time, each one judged by its own looks, the answers in the order asked."""
 
+import dataclasses
+import os
 import threading
 
 import pytest
-from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving, failing, vllm_api
+from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving, failing, sharing, vllm_api
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.driving import Target, check
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.exposition import Page, Sample
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits, Look, Probe, Step
@@ -231,8 +233,7 @@ def test_all_probes_are_open_at_the_same_time(fleet):
 
 
 def test_no_more_looks_are_under_way_than_allowed_and_all_servers_get_their_turn(fleet, monkeypatch):
-    monkeypatch.setattr(driving, "LOOKS_AT_ONCE", 3)
-    driver = driving._Driver([fleet.target(str(at), lambda look: ASLEEP) for at in range(10)])
+    driver = driving._Driver([fleet.target(str(at), lambda look: ASLEEP) for at in range(10)], 3)
     under_way = []
     monkeypatch.setattr(driver, "_in_thread", lambda look, then: under_way.append((look, then)))
     for player in driver._players:
@@ -248,11 +249,19 @@ def test_no_more_looks_are_under_way_than_allowed_and_all_servers_get_their_turn
     assert words(player.judgement for player in driver._players) == [("sleeping", "sleep_mode")] * 10
 
 
-def test_more_servers_than_looks_at_once_are_all_judged(fleet):
-    count = driving.LOOKS_AT_ONCE + 36
-    assert (
-        words(check([fleet.target(str(at), lambda look: ASLEEP) for at in range(count)])) == [("sleeping", "sleep_mode")] * count
-    )
+@pytest.mark.parametrize("cpus", [1, 3])
+def test_more_servers_than_looks_at_once_are_all_judged_in_the_order_of_the_targets(fleet, monkeypatch, cpus):
+    monkeypatch.setattr(sharing, "_cpus", lambda: cpus)
+    count = driving.LOOKS_AT_ONCE + 136
+    shown = [ASLEEP if at % 7 else None for at in range(count)]
+    targets = [fleet.target(str(at), lambda look, at=at: shown[at] or busy(100 + look)) for at in range(count)]
+    assert words(check(targets)) == [("sleeping", "sleep_mode") if at % 7 else ("busy", "progress") for at in range(count)]
+
+
+def test_many_servers_are_shared_out_over_processes(fleet, monkeypatch):
+    monkeypatch.setattr(sharing, "_cpus", lambda: 2)
+    targets = [fleet.target(str(at), lambda look: dataclasses.replace(ASLEEP, models=(str(os.getpid()),))) for at in range(100)]
+    assert len({judgement.models for judgement in check(targets)} - {(str(os.getpid()),)}) == 2
 
 
 def test_a_server_that_is_slow_to_answer_does_not_hold_up_the_others(fleet):
@@ -278,7 +287,7 @@ def test_no_targets_are_no_judgements():
 
 
 def test_what_comes_after_the_verdict_changes_nothing(fleet):
-    driver = driving._Driver([fleet.target("a", lambda look: busy(100 + look))])
+    driver = driving._Driver([fleet.target("a", lambda look: busy(100 + look))], 3)
     (judgement,) = driver.run()
     (player,) = driver._players
     driver._probed(player, Probe("0", 0), ("rejected", "HTTP 503"))

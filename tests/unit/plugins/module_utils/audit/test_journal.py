@@ -167,6 +167,12 @@ def test_a_unit_that_took_it_along():
     assert ask(entry(1000.01, STOPPED, unit="llm.target")) == Asker("dependency", "llm.target (PartOf)", True)
 
 
+def test_a_unit_that_took_it_along_while_a_job_of_cron_ran_as_well():
+    job = entry(999, message="(root) CMD (/opt/c.sh --token geheim)", unit="", identifier="CRON")
+    assert ask(job, parties=[CRON]).kind == "cron"
+    assert ask(job, entry(1000.01, STOPPED, unit="llm.target"), parties=[CRON]).name == "llm.target (PartOf)"
+
+
 def test_monit():
     monit = entry(999, message="'vllm' trying to restart", unit="", identifier="monit")
     assert ask(monit) == Asker("monit", "monit", True)

@@ -9,7 +9,8 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 @pytest.mark.parametrize(
     "text, seconds",
     [("5min", 300), ("1h 30min", 5400), ("10s", 10), ("1d", DAY), ("1w", 7 * DAY), ("90", 90), ("500ms", None),
-     ("infinity", None), ("0", None), ("", None), ("soon", None)],
+     ("infinity", None), ("0", None), ("", None), ("soon", None), ("1h30min", 5400), ("2 hours", 7200),
+     ("1 min 30 sec", 90), ("5 fortnights", None)],
 )  # fmt: skip
 def test_spans_of_systemd(text, seconds):
     assert schedules.span(text) == seconds

@@ -53,7 +53,7 @@ def properties(text):
 def test_a_plain_unit_hangs_on_nothing():
     plain = properties(CLEAN)
     assert unitfacts.dependencies(plain, FILES, OTHERS) == []
-    assert unitfacts.own_parties(plain, FILES) == []
+    assert unitfacts.own_parties(plain, {}) == []
     assert unitfacts.takes_along(plain) == ()
 
 
@@ -75,6 +75,16 @@ def test_watchdog_and_lifetime_end_a_server_that_runs():
     assert [str(place) for place in watchdog.places] == ["/etc/systemd/system/vllm.service.d/override.conf:2"]
     assert (lifetime.kind, lifetime.every) == ("lifetime", 86400)
     assert [str(place) for place in lifetime.places] == ["/etc/systemd/system/vllm.service:6"]
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("10min", 600), ("1h 30m", 5400), ("21600", 21600), ("0", None)])
+def test_a_watchdog_that_was_written_after_the_start_holds_from_the_next_start_on(written, seconds):
+    path = "/etc/systemd/system/vllm.service.d/override.conf"
+    files = {**FILES, path: f"[Service]\nWatchdogSec=5min\nWatchdogSec={written}\n"}
+    shown = properties(HOSTILE.replace("WatchdogUSec=10min", "WatchdogUSec=0"))
+    found = [party for party in unitfacts.own_parties(shown, files) if party.kind == "watchdog"]
+    expected = [(seconds, False, "holds from its next start on")] if seconds else []
+    assert [(party.every, party.active, party.remark) for party in found] == expected
 
 
 def test_without_restart_a_watchdog_only_kills():

@@ -12,7 +12,7 @@ import urllib.error
 
 import pytest
 
-from tests.unit.simulator.waiting import wait_until
+from tests.integration.simulator.waiting import wait_until
 
 SILENT = 0.2  # seconds after which something that does not answer is taken to be silent
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
+from tests.integration.simulator.waiting import wait_until
 from tests.simulator.vllm_sim.engine import ENGINE_DIED
 from tests.simulator.vllm_sim.requests import Request
-from tests.unit.simulator.waiting import wait_until
 
 LONG = 1_000_000
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.unit.simulator.waiting import wait_until
+from tests.integration.simulator.waiting import wait_until
 
 
 @pytest.fixture

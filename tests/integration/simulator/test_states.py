@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from tests.integration.simulator.waiting import wait_until
 from tests.simulator.vllm_sim.states import STATES
-from tests.unit.simulator.waiting import wait_until
 
 READS = 15  # in a row; they take longer than a step
 
