@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import copyreg
-import multiprocessing
-import multiprocessing.connection
 import os
 import types
 import typing as t
+
+if t.TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = t.TypeVar("Item")
 Result = t.TypeVar("Result")
@@ -30,7 +31,7 @@ def processes_for(number: int, few: int) -> int:
 
     1 also where processes cannot be forked.
     """
-    if number <= few or "fork" not in multiprocessing.get_all_start_methods():
+    if number <= few or not hasattr(os, "fork"):
         return 1
     return max(1, min(_cpus(), -(-number // few)))
 
@@ -41,6 +42,9 @@ def over_processes(processes: int, work: Work[Item, Result], items: t.Sequence[I
     To be called before there are threads: a forked process has none of them. Raises what the work raised, and
     RuntimeError where a process ended without a word.
     """
+    # Here and not above: a host with a few servers, which has no use for it, would pay for the import in every check.
+    import multiprocessing  # noqa: PLC0415  # pylint: disable=import-outside-toplevel
+
     context = multiprocessing.get_context("fork")
     results: t.List[t.Any] = [None] * len(items)
     running = []
@@ -57,7 +61,7 @@ def over_processes(processes: int, work: Work[Item, Result], items: t.Sequence[I
     return results
 
 
-def _work(work: Work[Item, Result], items: t.Sequence[Item], answer: multiprocessing.connection.Connection) -> None:
+def _work(work: Work[Item, Result], items: t.Sequence[Item], answer: Connection) -> None:
     try:
         said: t.Tuple[bool, t.Any] = (True, work(items))
     except Exception as error:  # a fault of the work is raised where the work was asked for
@@ -65,7 +69,7 @@ def _work(work: Work[Item, Result], items: t.Sequence[Item], answer: multiproces
     answer.send(said)
 
 
-def _received(answer: multiprocessing.connection.Connection) -> t.List[t.Any]:
+def _received(answer: Connection) -> t.List[t.Any]:
     try:
         done, said = answer.recv()
     except EOFError:

@@ -284,9 +284,12 @@ class _Scene:
         return not ended or min(ended) >= self.restart.began - _SLACK
 
     def dependency(self) -> Look:
-        """A unit that takes this one along went down in the same moment."""
+        """A unit that takes this one along went down in the same moment.
+
+        One process says both, in their order: what it says after the start belongs to the next restart.
+        """
         for entry in self._before(_AT_ONCE, or_during=True):
-            setting = self.target.setting_towards(entry.unit) if entry.unit else None
+            setting = self.target.setting_towards(entry.unit) if entry.unit and entry.at <= self.restart.at else None
             if setting and entry.message_id in (STOPPING, STOPPED, FAILED, EXITED):
                 return Asker("dependency", f"{entry.unit} ({setting})", True)
         return None

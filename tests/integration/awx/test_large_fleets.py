@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import pytest
@@ -24,7 +25,9 @@ def fifty() -> t.Iterator[list[Simulator]]:
     idle: dict[str, t.Any] = {"state": "idle"}
     kinds = [idle, idle, idle, idle, {"state": "busy", "step_seconds": 0.2}] * 10
     with ExitStack() as stack:
-        yield [stack.enter_context(Simulator(**options)) for options in kinds]
+        with ThreadPoolExecutor(8) as starting:  # each is waited for until it serves
+            servers = list(starting.map(lambda options: stack.enter_context(Simulator(**options)), kinds))
+        yield servers
 
 
 def test_fifty_servers_are_all_in_the_artifacts_without_a_warning(core: str, launched: Launched, fifty: list[Simulator]):

@@ -32,7 +32,7 @@ VARIABLES = {
     "vllm_restart_min_interval": 0,
     "vllm_restart_max_starts": 1000,
     "vllm_restart_ready_timeout": 60,
-    "vllm_restart_ready_delay": 1,
+    "vllm_restart_ready_delay": 2,
 }
 # A connection whose other end is gone must end soon, as it should in production.
 ENVIRONMENT = {

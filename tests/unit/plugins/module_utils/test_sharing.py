@@ -48,5 +48,5 @@ def test_few_items_are_not_worth_a_process(monkeypatch, number, cpus, processes)
 
 
 def test_without_fork_there_is_one_process(monkeypatch):
-    monkeypatch.setattr(sharing.multiprocessing, "get_all_start_methods", lambda: ["spawn"])
+    monkeypatch.delattr(sharing.os, "fork")
     assert sharing.processes_for(1000, 64) == 1

@@ -167,6 +167,11 @@ def test_a_unit_that_took_it_along():
     assert ask(entry(1000.01, STOPPED, unit="llm.target")) == Asker("dependency", "llm.target (PartOf)", True)
 
 
+def test_a_unit_that_takes_it_along_only_after_it_was_started_belongs_to_the_next_restart():
+    assert ask(entry(RESTART.at, STOPPED, unit="llm.target")).kind == "dependency"
+    assert ask(entry(RESTART.at + 0.01, STOPPED, unit="llm.target")) == Asker()
+
+
 def test_a_unit_that_took_it_along_while_a_job_of_cron_ran_as_well():
     job = entry(999, message="(root) CMD (/opt/c.sh --token geheim)", unit="", identifier="CRON")
     assert ask(job, parties=[CRON]).kind == "cron"
