@@ -17,7 +17,7 @@ help:  ## Show this
 demo: .venv/.ready  ## Check a fleet of simulated servers (no root, no GPU)
 	$(PY) tests/simulator/demo.py
 
-test: envs  ## Run everything, and say at the end what did not run
+test: .venv/.ready  ## Run everything, and say at the end what did not run
 	$(PY) tests/tools/run_all.py
 
 unit: .venv/.ready  ## Unit tests

@@ -24,6 +24,7 @@ UNIT_PROCESSES = ["-n", "auto"]
 # What shares hosts or servers stays in one process (tests/integration/conftest.py).
 INTEGRATION_PROCESSES = ["-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"]
 PARTS: dict[str, list[str]] = {
+    "envs": ["make", "envs"],
     "unit": ["pytest", "tests/unit", *UNIT_PROCESSES],
     "integration": ["pytest", "tests/integration", *INTEGRATION_PROCESSES],
     "demo": ["make", "demo"],
@@ -32,8 +33,9 @@ PARTS: dict[str, list[str]] = {
     "sanity": ["make", "sanity"],
 }
 NEEDS_ROOT = ("molecule",)
-# Integration tests wait more than they work: these run beside them, and are shown when they are done.
-ASIDE = ("demo", "molecule", "lint", "sanity")
+# These run one after another beside the others, which wait more than they work, and are shown when they are done.
+ASIDE = ("envs", "demo", "molecule", "lint", "sanity")
+NEED_ENVS = ("integration",)
 
 
 @dataclass
@@ -50,9 +52,15 @@ class Outcome:
 def main(names: list[str]) -> int:
     """Run the parts; 0 where nothing failed."""
     chosen = names or list(PARTS)
+    outcomes = []
     with ThreadPoolExecutor(max_workers=1) as aside:
-        beside = [aside.submit(run, name) for name in chosen if name in ASIDE]
-        outcomes = [run(name) for name in chosen if name not in ASIDE] + [future.result() for future in beside]
+        beside = {name: aside.submit(run, name) for name in chosen if name in ASIDE}
+        for name in chosen:
+            if name in NEED_ENVS and "envs" in beside:
+                beside["envs"].result()
+            if name not in ASIDE:
+                outcomes.append(run(name))
+        outcomes += [future.result() for future in beside.values()]
     in_ci = os.environ.get("CI") == "true"
     for line in summary(outcomes):
         print(line)

@@ -161,10 +161,10 @@ def test_the_table_reads_well_as_yaml(newest: str, anywhere: Anywhere, clone: Pa
 def test_the_output_of_a_fleet_of_200_servers_is_small(
     newest: str, anywhere: Anywhere, clone: Path, tmp_path: Path, servers: Servers
 ):
-    eight = [{"url": servers.idle.url, "name": f"vllm@{number}.service"} for number in range(8)]
+    forty = [{"url": servers.idle.url, "name": f"vllm@{number:02}.service"} for number in range(40)]
     hosts = inventory(
         tmp_path,
-        {f"gpu-{number:02}.example.com": {"vllm_servers": eight} for number in range(25)},
+        {f"gpu-{number:02}.example.com": {"vllm_servers": forty} for number in range(5)},
         ansible_python_interpreter=str(environment_of(newest) / "bin" / "python"),
         vllm_check_probe=False,
     )
