@@ -12,7 +12,7 @@ from tests.integration.ansible.running import CORES, Ansible, environment_of
 from tests.integration.heal.stage import NAMES, Stage
 from tests.integration.restart.side_by_side import Players
 
-FLEETS = 4
+FLEETS = 6
 
 
 @pytest.fixture(scope="session")

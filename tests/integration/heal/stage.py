@@ -28,7 +28,7 @@ STARTED = "39f53479d3a045ac8e11786248231fbf"
 VARIABLES = {
     "vllm_check_patience": 3,
     "vllm_check_startup_grace": 0,
-    "vllm_check_timeout": 5,
+    "vllm_check_timeout": 4,
     "vllm_restart_min_interval": 0,
     "vllm_restart_max_starts": 1000,
     "vllm_restart_ready_timeout": 60,

@@ -12,7 +12,7 @@ from tests.integration.ansible.running import CORES, Ansible, environment_of
 from tests.integration.restart.side_by_side import Players
 from tests.integration.restart.stage import Stage
 
-HOSTS = 7
+HOSTS = 9
 SPARE = 2  # for tests that leave a host in a state that the next test cannot use
 
 

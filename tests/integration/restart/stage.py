@@ -15,6 +15,7 @@ STATE = "/var/lib/fleetcheck-vllm"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
 PATIENCE = {"patience": 3, "startup_grace": 0}
 # The server of a test is always young: what is about the budget says so.
+TIMEOUT = 4  # so long does a last look wait for an answer that a frozen server does not give
 NO_BUDGET = {"min_interval": 0, "max_starts": 1000}
 
 _CLEAR = """
@@ -59,7 +60,7 @@ class Stage:
     def judge(self, verdict: str = "stuck", **options: t.Any) -> Result:
         """What the check returns of the server, which must have this verdict."""
         given = {"unit": self.unit, **options.pop("server", {})}
-        said = self.module("vllm_health_info", {"servers": [given], "timeout": 5, **PATIENCE}, **options)
+        said = self.module("vllm_health_info", {"servers": [given], "timeout": TIMEOUT, **PATIENCE}, **options)
         judged: Result = said["servers"][0]
         assert judged["verdict"] == verdict, judged["message"]
         return judged
@@ -71,6 +72,7 @@ class Stage:
             "verdict": judged["verdict"],
             "invocation_id": judged["systemd"]["invocation_id"],
             "last_sample": judged["last_sample"] or {},
+            "timeout": TIMEOUT,
             **NO_BUDGET,
             **options,
         }
