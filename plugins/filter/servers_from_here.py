@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 import urllib.parse
 
@@ -56,6 +57,7 @@ _value:
 
 Vars = t.Mapping[str, t.Any]
 
+_TEMPLATE = re.compile(r"\{\{\s*(\w{1,100})")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", "0.0.0.0", "::")
 _DEFAULT_URL = "http://127.0.0.1:8000"
 # One run of the module has one of each; in every host's own mode each host has its own.
@@ -107,6 +109,8 @@ def _one_of(name: str, values: t.Mapping[str, t.Any]) -> t.Any:
 
 
 def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:
+    for name, value in {**server, "ansible_host": variables.get("ansible_host", host)}.items():
+        _refuse_template(name, value)
     entry = {key: value for key, value in server.items() if key not in ("unit", "scope")}
     unknown = sorted(set(server) - set(options.SERVER_SPEC))
     if unknown:
@@ -121,6 +125,14 @@ def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:
             raise options.OptionError(name, value, "it must be a number of seconds, %g or more" % least)
         entry[name] = value
     return entry
+
+
+def _refuse_template(name: str, value: t.Any) -> None:
+    """Before ansible-core 2.19 a variable that cannot be rendered comes as the text of its template."""
+    unknown = None if getattr(value, "__UNSAFE__", False) else _TEMPLATE.search(str(value))
+    if unknown:
+        # Not the value itself, which may be a key.
+        raise AnsibleFilterError("%s needs the variable %s, which is not defined" % (name, unknown.group(1)))
 
 
 def _reachable(url: str, address: str) -> str:

@@ -12,7 +12,7 @@ import argparse
 import time
 import typing as t
 
-from common import requests_of, server_cpu, simulators, table
+from common import server_cpu, simulators, table
 
 from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving  # isort: skip
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits  # isort: skip
@@ -75,7 +75,7 @@ def _row(state: str, way: str, ask: t.Callable[[Simulator], str], simulator: Sim
         state,
         way,
         said,
-        "%.1f" % (requests_of([simulator]) / runs),
+        "%.1f" % (sum(counts["requests"].values()) / runs),
         "%.1f" % generated,
         "%.0f kB" % (counts["body_bytes"] / 1000 / runs),
         "%.0f" % delayed,

@@ -45,6 +45,20 @@ def test_two_of_four_hang_and_are_restarted_one_after_another(stage: Stage, core
     assert "changed=1" not in again.output
 
 
+def test_from_the_controller_only_the_host_that_is_acted_on_is_connected_to(stage: Stage) -> None:
+    stage.start("frozen-busy", "idle")
+    stage.hosts["two"].run("systemctl", "stop", "ssh")
+    try:
+        done = stage.heal("-e", "vllm_check_from=controller")
+    finally:
+        stage.hosts["two"].run("systemctl", "start", "ssh")
+    assert done.code == 0, done.output
+    assert done.actions() == ["restarted", "none"]
+    assert stage.starts() == [2, 1]
+    assert (done.row("one")["verdict_before"], done.row("one")["verdict"]) == ("stuck", "idle")
+    assert done.row("two")["verdict"] == "idle"
+
+
 def test_three_of_four_hang_and_none_is_restarted(stage: Stage) -> None:
     stage.start("frozen-busy", "frozen-idle", "idle", "frozen-busy")
     done = stage.heal()
