@@ -39,6 +39,23 @@ def fleet(servers: Servers) -> dict[str, dict[str, t.Any]]:
     }
 
 
+# Host, verdict and reason, in the order of the table.
+ROWS = [
+    ("frozen", "stuck", "no_progress"),
+    ("dead", "dead", "refused"),
+    ("unreachable", "unknown", "unreachable"),
+    ("wrong", "unknown", "check_failed"),
+    ("worse", "unknown", "check_failed"),
+    ("locked", "unknown", "check_failed"),
+    ("busy", "busy", "progress"),
+    ("busy", "busy", "progress"),
+    ("idle", "idle", "answered"),
+    ("keyed", "idle", "answered"),
+    ("hostile", "idle", "answered"),
+    ("proxy", "serving", "models_listed"),
+]
+
+
 @pytest.fixture(scope="module")
 def checked(core: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Checked:
     """One run over the whole fleet."""
@@ -62,20 +79,7 @@ def checked(core: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_pa
 
 def test_every_server_is_a_row_worst_first(checked: Checked):
     rows = [line.split()[:4] for line in checked.run.table]
-    assert [(host, verdict, reason) for host, _, verdict, reason in rows] == [
-        ("frozen", "stuck", "no_progress"),
-        ("dead", "dead", "refused"),
-        ("unreachable", "unknown", "unreachable"),
-        ("wrong", "unknown", "check_failed"),
-        ("worse", "unknown", "check_failed"),
-        ("locked", "unknown", "check_failed"),
-        ("busy", "busy", "progress"),
-        ("busy", "busy", "progress"),
-        ("idle", "idle", "answered"),
-        ("keyed", "idle", "answered"),
-        ("hostile", "idle", "answered"),
-        ("proxy", "serving", "models_listed"),
-    ]
+    assert [(host, verdict, reason) for host, _, verdict, reason in rows] == ROWS
 
 
 def test_a_row_has_the_numbers(checked: Checked):
