@@ -21,10 +21,10 @@ test: .venv/.ready  ## Run everything, and say at the end what did not run
 	$(PY) tests/tools/run_all.py
 
 unit: .venv/.ready  ## Unit tests
-	$(PY) -m pytest tests/unit
+	$(PY) tests/tools/run_all.py unit
 
 integration: envs  ## The module, the role and the playbooks through real Ansible, on every supported ansible-core
-	$(PY) -m pytest tests/integration
+	$(PY) tests/tools/run_all.py integration
 
 sanity: .venv/.ready  ## ansible-test sanity, on the built collection
 	$(PY) tests/tools/sanity.py
