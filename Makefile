@@ -2,6 +2,9 @@
 # make demo      a fleet of simulated servers, checked
 # make test      everything; sets up what it needs
 
+# Hundreds of processes start from the same files: Python may keep them compiled, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 CORES := 2.15 2.16 2.18 2.19
 CORE_ENVS := $(CORES:%=.venvs/core-%/.ready)
 # What AWX and Event-Driven Ansible bring along, each apart from what the tests run in.

@@ -15,7 +15,7 @@ BUILDER = """#!/bin/sh
 echo built >>"{journal}"
 for last; do :; done
 mkdir "$last"
-sleep 0.2
+sleep 0.05
 {ending}
 """
 
