@@ -44,19 +44,11 @@ def check(targets: t.Sequence[Target]) -> t.List[Judgement]:
     Raises only for a fault of this program; whatever a server does is a judgement.
     """
     processes = sharing.processes_for(len(targets), FEW)
-    if processes == 1:
-        return _Driver(targets, LOOKS_AT_ONCE).run()
-    return sharing.over_processes(processes, _Share(LOOKS_AT_ONCE // processes), targets)
 
+    def judge(share: t.Sequence[Target]) -> t.List[Judgement]:
+        return _Driver(share, LOOKS_AT_ONCE // processes).run()
 
-@dataclasses.dataclass(frozen=True)
-class _Share:
-    """What each of several processes does with its targets."""
-
-    looks_at_once: int
-
-    def __call__(self, targets: t.Sequence[Target]) -> t.List[Judgement]:
-        return _Driver(targets, self.looks_at_once).run()
+    return judge(targets) if processes == 1 else sharing.over_processes(processes, judge, targets)
 
 
 class _Player:

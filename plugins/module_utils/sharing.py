@@ -33,7 +33,7 @@ def processes_for(number: int, few: int) -> int:
     """
     if number <= few or not hasattr(os, "fork"):
         return 1
-    return max(1, min(_cpus(), -(-number // few)))
+    return min(_cpus(), -(-number // few))
 
 
 def over_processes(processes: int, work: Work[Item, Result], items: t.Sequence[Item]) -> t.List[Result]:

@@ -34,11 +34,6 @@ def server_cpu(running: t.Sequence[Simulator]) -> float:
     return sum(simulator.counts()["cpu_seconds"] for simulator in running)
 
 
-def requests_of(running: t.Sequence[Simulator]) -> int:
-    """HTTP requests they have counted; questions about the counts are not among them."""
-    return sum(sum(simulator.counts()["requests"].values()) for simulator in running)
-
-
 def spread(urls: t.Sequence[str], number: int) -> t.List[str]:
     """So many URLs, each server as often as the others."""
     return [urls[at % len(urls)] for at in range(number)]

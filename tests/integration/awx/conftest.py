@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.ansible.conftest import installed
-from tests.integration.ansible.running import CORES, ROOT, environment_of
+from tests.integration.ansible.conftest import core, edge, installed
+from tests.integration.ansible.running import ROOT, environment_of
 from tests.integration.awx import private_data
 from tests.integration.awx.jobs import RUNNER, Job, run
 from tests.simulator.running import Simulator
@@ -24,18 +24,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository as AWX fetches it."""
     return copy_to(tmp_path_factory.mktemp("project"))
-
-
-@pytest.fixture(scope="session", params=CORES)
-def core(request: pytest.FixtureRequest) -> str:
-    """Each supported ansible-core."""
-    return installed(request.param)
-
-
-@pytest.fixture(scope="session", params=[CORES[0], CORES[-1]], ids=["oldest", "newest"])
-def edge(request: pytest.FixtureRequest) -> str:
-    """The oldest and the newest supported ansible-core, for what the releases between them cannot have of their own."""
-    return installed(request.param)
 
 
 @pytest.fixture(scope="session")
@@ -101,4 +89,4 @@ def at(*servers: Simulator, **options: t.Any) -> private_data.Variables:
     return {"vllm_servers": [{"url": server.url, **options} for server in servers]}
 
 
-__all__ = ["ROOT", "at", "fleet_of"]
+__all__ = ["ROOT", "at", "core", "edge", "fleet_of"]

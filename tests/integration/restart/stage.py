@@ -14,8 +14,8 @@ from tests.integration.ansible.running import ROOT, Ansible
 STATE = "/var/lib/fleetcheck-vllm"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
 PATIENCE = {"patience": 3, "startup_grace": 0}
-# The server of a test is always young: what is about the budget says so.
 TIMEOUT = 4  # so long does a last look wait for an answer that a frozen server does not give
+# The server of a test is always young: what is about the budget says so.
 NO_BUDGET = {"min_interval": 0, "max_starts": 1000}
 
 _CLEAR = """

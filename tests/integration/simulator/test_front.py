@@ -5,14 +5,13 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import socket
 import threading
 import time
 import urllib.error
 
 import pytest
 
-from tests.integration.simulator.waiting import wait_until
+from tests.integration.simulator.waiting import refuses, wait_until
 
 SILENT = 0.2  # seconds after which something that does not answer is taken to be silent
 
@@ -354,14 +353,6 @@ def test_the_port_refuses_while_a_restart_takes_its_time(make_server):
     wait_until(lambda: refuses(server.listener.port))
     wait_until(lambda: not refuses(server.listener.port))
     assert server.get("/health")[0] == 200
-
-
-def refuses(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_a_long_prompt_can_be_ordered(make_server):

@@ -11,16 +11,8 @@ import sys
 
 import pytest
 
-from tests.integration.simulator.waiting import wait_until
+from tests.integration.simulator.waiting import refuses, wait_until
 from tests.simulator.running import PROGRAM, Simulator, SimulatorError
-
-
-def refuses(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except ConnectionRefusedError:
-        return True
-    return False
 
 
 def test_a_simulator_runs_inside_the_block_and_no_longer():
