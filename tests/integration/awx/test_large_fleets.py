@@ -45,3 +45,10 @@ def test_fifty_servers_are_all_in_the_artifacts_without_a_warning(core: str, lau
     print(f"{shown} bytes shown, {len(json.dumps(job.artifacts))} bytes of artifacts")
     # What is printed once counts four times here, so 200 servers print less.
     assert shown * 4 < LIMIT
+
+
+def test_the_output_of_two_hundred_servers_is_small(usual: str, launched: Launched, fifty: list[Simulator]):
+    hosts = {f"gpu-{number:03}.example.com": at(*fifty[number % 5 :: 5]) for number in range(20)}
+    job = launched(usual, fleet_of(hosts, usual), CHECK)
+    assert len(job.fleet["servers"]) == 200
+    assert len(job.raw_output.encode()) < LIMIT
