@@ -17,7 +17,17 @@ from common import ANSIBLE, ROOT, Spent, inventory, simulators, spent, spread, t
 PLAYS = {
     "ping": "    - ansible.builtin.ping:\n",
     "uri": "    - ansible.builtin.uri:\n        url: \"{{ vllm_servers[0].url }}/health\"\n",
+    "least": "    - read_with_requests:\n        url: \"{{ vllm_servers[0].url }}/metrics\"\n",
 }
+
+LEAST = """\
+import requests
+from ansible.module_utils.basic import AnsibleModule
+
+module = AnsibleModule(argument_spec={"url": {"type": "str"}})
+module.exit_json(size=len(requests.get(module.params["url"], timeout=10).content))
+"""
+"""The least that a module can do which reads a page with requests: what a check cannot cost less than."""
 
 
 def play(folder: pathlib.Path, name: str) -> pathlib.Path:
@@ -31,10 +41,13 @@ def rows(hosts: int, forks: int) -> t.Iterator[t.Sequence[str]]:
     """A row for each way to look at the same hosts."""
     with tempfile.TemporaryDirectory() as name, simulators(state="busy") as running:
         folder = pathlib.Path(name)
+        (folder / "library").mkdir()
+        (folder / "library" / "read_with_requests.py").write_text(LEAST)
         fleet = inventory(folder / "fleet", spread([simulator.url for simulator in running], hosts))
         ways: t.Dict[str, t.List[t.Any]] = {
             "ansible.builtin.ping": [play(folder, "ping")],
             "ansible.builtin.uri GET /health": [play(folder, "uri")],
+            "one GET /metrics by requests": [play(folder, "least")],
             "check.yml": [ROOT / "playbooks" / "check.yml"],
             "check.yml, from the controller": [ROOT / "playbooks" / "check.yml", "-e", "vllm_check_from=controller"],
         }

@@ -46,7 +46,7 @@ def play(ansible: Ansible, hosts: Path, playbook: Path, *more: str) -> Run:
 
 
 @pytest.fixture(scope="module")
-def checked(core: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Checked:
+def checked(edge: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Checked:
     """One run over the fleet that the playbook is tested with host by host."""
     hosts = inventory(
         tmp_path_factory.mktemp("inventory"),
@@ -54,7 +54,7 @@ def checked(core: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_pa
         vllm_check_patience=3,
         vllm_check_startup_grace=0,
     )
-    ansible = anywhere(core)
+    ansible = anywhere(edge)
     run = play(ansible, hosts, clone / "playbooks" / "check.yml", "-e", "vllm_report_file=report.json")
     return Checked(run, json.loads((ansible.folder / "report.json").read_text()))
 

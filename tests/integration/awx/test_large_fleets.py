@@ -31,20 +31,19 @@ def fifty() -> t.Iterator[list[Simulator]]:
 
 
 def test_fifty_servers_are_all_in_the_artifacts_without_a_warning(core: str, launched: Launched, fifty: list[Simulator]):
-    # Names as long as those of real hosts.
-    hosts = {f"gpu-{number:03}.rack-{number % 17:02}.example.com": at(server) for number, server in enumerate(fifty)}
+    # Names as long as those of real hosts, with five servers on each.
+    hosts = {f"gpu-{number:03}.rack-{number % 3:02}.example.com": at(*fifty[number::10]) for number in range(10)}
     job = launched(core, fleet_of(hosts, core), CHECK)
     assert (job.status, job.rc) == ("successful", 0), job.output
-    assert job.fleet["hosts"] == {"checked": 50, "unreachable": 0, "failed": 0}
-    assert {host for host, verdict in job.verdicts.items() if verdict == "busy"} >= set(list(hosts)[4::5])
+    assert job.fleet["hosts"] == {"checked": 10, "unreachable": 0, "failed": 0}
+    verdicts = {row["url"]: row["verdict"] for row in job.fleet["servers"]}
+    assert set(verdicts) == {server.url for server in fifty}
+    assert {url for url, verdict in verdicts.items() if verdict == "busy"} >= {server.url for server in fifty[4::5]}
     # On a slow machine an idle server may be seen at work on the one token that it was asked for: busy, then.
-    assert set(job.verdicts) == set(hosts) and set(job.verdicts.values()) <= {"idle", "busy"}
+    assert set(verdicts.values()) <= {"idle", "busy"}
     assert all(row["healthy"] and row["message"] and row["engines"] and row["reads"] for row in job.fleet["servers"])
     assert job.warnings == []
-    shown = len(job.raw_output.encode())
-    print(f"{shown} bytes shown, {len(json.dumps(job.artifacts))} bytes of artifacts")
-    # What is printed once counts four times here, so 200 servers print less.
-    assert shown * 4 < LIMIT
+    print(f"{len(job.raw_output.encode())} bytes shown, {len(json.dumps(job.artifacts))} bytes of artifacts")
 
 
 def test_the_output_of_two_hundred_servers_is_small(usual: str, launched: Launched, fifty: list[Simulator]):
