@@ -21,8 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / ".cache" / "test-results"
 
 UNIT_PROCESSES = ["-n", "auto"]
-# What shares hosts or servers stays in one process (tests/integration/conftest.py).
-INTEGRATION_PROCESSES = ["-n", "auto", "--dist", "loadscope", "--no-loadscope-reorder"]
+# What shares hosts or servers stays in one process (tests/integration/conftest.py). One more than there are CPUs, as
+# these tests wait for much.
+INTEGRATION_PROCESSES = ["-n", str((os.cpu_count() or 1) + 1), "--dist", "loadscope", "--no-loadscope-reorder"]
 PARTS: dict[str, list[str]] = {
     "envs": ["make", "envs"],
     "unit": ["pytest", "tests/unit", *UNIT_PROCESSES],
