@@ -2,21 +2,27 @@
 
     python tests/benchmarks/controller_mode.py [--servers 10 100 200 1000] [--lines 600 5000 50000]
 
-The client is asyncio and nothing else: it makes the same reads (/metrics twice, a quarter of a second apart, and /version),
-as many at the same time as the check, and looks at nothing it has read.
+The bare client is asyncio and nothing else: it makes the same reads (/metrics twice, a quarter of a second apart, and
+/version), as many at the same time as the check, and looks at nothing it has read. The plain one makes them with requests
+and gives what counts of each page to the parser of prometheus_client, in as many processes and threads as the check: that
+much is the price of those two.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import multiprocessing
 import time
 import typing as t
 import urllib.parse
+from concurrent.futures import ThreadPoolExecutor
 
+import requests
 from common import simulators, spread, table
 
-from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving, exposition  # isort: skip
+from ansible_collections.fleetcheck.vllm.plugins.module_utils import driving, exposition, sharing  # isort: skip
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.failing import FIRST_GAP  # isort: skip
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits  # isort: skip
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.reading import Endpoint  # isort: skip
@@ -55,6 +61,42 @@ def bare(urls: t.Sequence[str]) -> float:
     return time.perf_counter() - began
 
 
+def plain(urls: t.Sequence[str]) -> float:
+    """Seconds that requests and the parser take for all servers, with no deadline over an exchange and no verdict."""
+    processes = sharing.processes_for(len(urls), driving.FEW)
+    began = time.perf_counter()
+    if processes == 1:
+        _read_with_requests(urls, driving.LOOKS_AT_ONCE)
+    else:
+        context = multiprocessing.get_context("fork")
+        shares = [(urls[number::processes], driving.LOOKS_AT_ONCE // processes) for number in range(processes)]
+        working = [context.Process(target=_read_with_requests, args=share) for share in shares]
+        with contextlib.ExitStack() as ended:
+            for process in working:
+                process.start()
+                ended.callback(process.join)
+    return time.perf_counter() - began
+
+
+def _read_with_requests(urls: t.Sequence[str], at_once: int) -> None:
+    def get(url: str) -> bytes:
+        with requests.Session() as session:  # a new one each time, as a thousand servers share no connection
+            session.trust_env = False
+            return t.cast(bytes, session.get(url, timeout=10).content)
+
+    def look(url: str) -> None:
+        exposition.parse(get(url + "/metrics"))
+
+    def look_again(url: str) -> None:
+        look(url)
+        get(url + "/version")
+
+    with ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(look, urls))
+        time.sleep(FIRST_GAP)
+        list(pool.map(look_again, urls))
+
+
 def judged(urls: t.Sequence[str]) -> t.Tuple[float, t.Dict[str, int]]:
     """Seconds that the check takes for all servers, and the verdicts."""
     limits = Limits(patience=PATIENCE, startup_grace=0.0)
@@ -78,10 +120,11 @@ def by_servers(numbers: t.Sequence[int]) -> t.Iterator[t.Sequence[str]]:
 
 
 def _row(name: str, urls: t.Sequence[str]) -> t.Sequence[str]:
-    client = bare(urls)
+    client, least = bare(urls), plain(urls)
     check, words = judged(urls)
     said = ", ".join("%d %s" % (number, word) for word, number in words.items())
-    return name, "%.2f s" % client, "%.2f s" % check, "%.2f" % (check / client), said
+    seconds = ["%.2f s" % taken for taken in (client, least, check)]
+    return name, *seconds, "%.2f" % (check / client), "%.2f" % (check / least), said
 
 
 def by_lines(numbers: t.Sequence[int]) -> t.Iterator[t.Sequence[str]]:
@@ -106,7 +149,7 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="+", default=[10, 100, 200, 1000])
     parser.add_argument("--lines", type=int, nargs="+", default=[600, 5000, 50000])
     options = parser.parse_args()
-    heads = ("servers", "bare client", "check", "ratio", "verdicts")
+    heads = ("servers", "bare client", "plain client", "check", "to bare", "to plain", "verdicts")
     table("Many servers from one place", heads, by_servers(options.servers))
     heads = ("lines of /metrics", "size", "read", "parse", "ratio")
     table("Long pages", heads, by_lines(options.lines))

@@ -118,6 +118,10 @@ class Server:
         self._process.wait()
         self._process = None
 
+    def has(self, title: str) -> bool:
+        """Whether one of its processes calls itself so; one that ends loses its title before it is gone."""
+        return any(name.startswith(title) for name in self._called().values())
+
     def ended(self) -> bool:
         """Whether the serving process is gone."""
         return self._process is None or self._process.poll() is not None
@@ -163,12 +167,16 @@ class Server:
 
     def _member(self, title: str, index: int) -> int:
         """The pid of one of its processes, by the beginning of what it calls itself."""
-        assert self._process is not None
-        called = {pid: process_title(pid) for pid in session_members(self._process.pid)}
+        called = self._called()
         fitting = sorted((name, pid) for pid, name in called.items() if name.startswith(title))
         if index >= len(fitting):
             raise LabError(f"there is no process {index} called {title}, only {sorted(called.values())}")
         return fitting[index][1]
+
+    def _called(self) -> dict[int, str]:
+        """What each of its processes calls itself."""
+        assert self._process is not None
+        return {pid: process_title(pid) for pid in session_members(self._process.pid)}
 
     def _tail(self) -> str:
         """The end of its log."""
