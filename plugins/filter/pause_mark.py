@@ -41,7 +41,7 @@ options:
 """
 
 EXAMPLES = r"""
-mark: "{{ 'new driver' | fleetcheck.vllm.pause_mark('alice', 4, now(utc=true).timestamp()) }}"
+mark: "{{ 'new driver' | fleetcheck.vllm.pause_mark('alice', 4, now().timestamp()) }}"
 """
 
 RETURN = r"""

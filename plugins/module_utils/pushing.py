@@ -95,12 +95,21 @@ class Gateway:
 
 
 def _checked(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+        name, _port = (parts.hostname or "").encode("idna"), parts.port
+    except ValueError:
+        raise _no_address(url) from None
     if parts.username is not None or parts.password is not None:
         raise WrongOption("url must not hold a user or password; use username and password")
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise WrongOption("url is '%s': give the address of a Pushgateway, such as http://pushgateway:9091" % url)
+    if parts.scheme not in ("http", "https") or not name or parts.query or parts.fragment:
+        raise _no_address(url)
     return url
+
+
+def _no_address(url: str) -> WrongOption:
+    shown = "one with a user or password" if "@" in url else "'%s'" % url
+    return WrongOption("url is %s: give the address of a Pushgateway, such as http://pushgateway:9091" % shown)
 
 
 def _tls(validate_certs: bool, ca_path: t.Optional[str]) -> ssl.SSLContext:

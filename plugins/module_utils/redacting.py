@@ -11,16 +11,20 @@ HIDDEN = "***"
 LONGEST = 300
 """The most characters of a line that are shown."""
 
-_NAME = r"[\w-]*(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth)[\w-]*"
-_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|[^\s;|&\"']+)"
+_NAME = r"[\w-]*(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_key(?![\w-]))[\w-]*"
+# A list is how vLLM itself logs its keys. Without quotes all counts up to a blank: & and ; may be part of a key.
+_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']+)"
 _RULES = (
+    (re.compile(r"(?i)(\bauthorization\s*[=:]\s*)[^\"']+"), r"\1" + HIDDEN),
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
     (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
     # vLLM takes several keys after one --api-key.
     (re.compile(rf"(?i)(--api-keys?\s+)(?![-\s]){_VALUE}(?:\s+(?![-;|&}}]){_VALUE})*"), r"\1" + HIDDEN),
     (re.compile(rf"(?i)(--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
-    (re.compile(r"(\w+://)[^/\s@:]*:[^/\s@]*@"), r"\1" + HIDDEN + "@"),
-    (re.compile(r"(?i)((?:^|\s)-u\s*)[^\s:]+:\S+"), r"\1" + HIDDEN),
+    (re.compile(r"(\w+://)[^/\s@]+@"), r"\1" + HIDDEN + "@"),
+    (re.compile(r"(?i)((?:^|\s)(?:-[a-z]*u|--user)[\s=]*)[^\s:]+:\S+"), r"\1" + HIDDEN),
+    (re.compile(r"(\bsshpass\s+-p\s*)\S+"), r"\1" + HIDDEN),
+    (re.compile(r"(\bhooks[.]slack[.]com/services/)[^\s\"']+"), r"\1" + HIDDEN),
     (re.compile(r"\b(?:sk|hf|ghp|gho|glpat|xox[a-z])[-_][\w-]{6,}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{10,}(?:\.[\w-]+)*"), HIDDEN),
 )

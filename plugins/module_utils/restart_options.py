@@ -55,10 +55,30 @@ def order(params: t.Mapping[str, t.Any]) -> Order:
         server=core,
         verdict=params["verdict"],
         invocation_id=params["invocation_id"],
-        last_sample=params["last_sample"],
+        last_sample=_sample(params["last_sample"]),
         budget=Budget(params["min_interval"], params["max_starts"], params["window"]),
         state_dir=pause.user_state() if server["scope"] == "user" else pause.SYSTEM_STATE,
     )
+
+
+def _sample(said: t.Optional[t.Mapping[str, t.Any]]) -> t.Optional[t.Mapping[str, t.Any]]:
+    if said and not _is_sample(said):
+        right = "it must be what vllm_health_info returned as last_sample, whole"
+        raise OptionError("last_sample", sorted(map(str, said)), right)
+    return said
+
+
+def _is_sample(said: t.Mapping[str, t.Any]) -> bool:
+    """Whether all is there that a last look compares."""
+    engines = said.get("engines")
+    if "process_start_time" not in said or not isinstance(engines, dict):
+        return False
+    frozen = said.get("frozen_engines") or []
+    whole = [
+        isinstance(one, dict) and isinstance(one.get("counters"), dict) and {"running", "kv_cache_usage"} <= set(one)
+        for one in engines.values()
+    ]
+    return all(whole) and isinstance(frozen, list) and all(label in engines for label in frozen)
 
 
 def diff(what: Order, outcome: Outcome) -> t.Dict[str, str]:

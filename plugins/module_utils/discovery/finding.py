@@ -10,9 +10,17 @@ server that died has no process, and must not vanish from the list for that.
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing as t
 
 from . import addresses, commandline, containers, processes, scripts, units
+
+# Units that run programs of others: a restart of one would end them all, and not always the server.
+_RUNS_OTHERS = re.compile(
+    r"(?:supervisor(?:d|ctl)?|pm2(?:-.*)?|circus(?:d)?|monit|slurmd|slurmstepd|pbs_mom|cron|crond|anacron|atd|sshd?(?:@.*)?"
+    r"|jupyter.*|code-server(?:@.*)?|gitlab-runner|github-runner.*|actions[.]runner[.].*|jenkins(?:-agent)?|docker|containerd"
+    r"|podman|crio|kubelet|k3s(?:-agent)?|nomad|ray(?:-.*)?|salt-minion|getty@.*|tmux.*|screen.*)[.]service"
+).fullmatch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,6 +187,8 @@ def _in_container(
         serving = commandline.read_arguments(command.arguments if command else ())
         if container.api_key:
             serving = dataclasses.replace(serving, api_key=True)
+        if evidence.configuration is not None:
+            serving = commandline.over(serving, commandline.read_configuration(evidence.configuration))
         for one in _endpoints(service, candidate, container, serving, evidence):
             _host_port(one, container.published, container.host_network, f"{container.engine} run")
             if container.pod and one.port is None:
@@ -209,7 +219,12 @@ def _from_process(candidate: Candidate, service: t.Optional[units.Service], host
     if evidence.configuration is not None:
         configured = commandline.read_configuration(evidence.configuration)
     ident = candidate.home.container
+    others = service.name if service and _RUNS_OTHERS(service.name) else None
+    if others:
+        service = None
     for one in _endpoints(service, candidate, None, commandline.over(serving, configured), evidence):
+        if others:
+            one.notes.append(f"it runs inside {others}, which runs other programs too: no unit of its own is known")
         if serving.port is None and configured.port is not None:
             one.port_from = "configuration file"
         if serving.config and evidence.configuration is None:
@@ -226,8 +241,9 @@ def _from_unit(service: units.Service, host: Host) -> t.Iterator[Found]:
         environment.update(units.environment_file(host.environment_files.get(path, "")))
     for argv in service.commands:
         command = commandline.recognise_within(units.expanded(argv, environment))
-        if command is None and not service.running:
-            command = next((found for word in argv[:2] for found in scripts.servers(host.scripts.get(word, ""))), None)
+        if command is None and service.active_state != "active":
+            texts = [host.scripts.get(word, "") for word in scripts.programs(argv)]
+            command = next((found for text in texts for found in scripts.servers(text)), None)
         if command is None:
             continue
         serving = commandline.read_arguments(command.arguments)

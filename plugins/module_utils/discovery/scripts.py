@@ -11,6 +11,11 @@ import typing as t
 from . import commandline, units
 
 
+def programs(argv: t.Sequence[str]) -> t.List[str]:
+    """The words of a command that may be the script it runs: the first two that are no options."""
+    return [word for word in argv if not word.startswith("-")][:2]
+
+
 def servers(text: str) -> t.List[commandline.Command]:
     """The vLLM servers that the lines of a shell script start, with its simple variables put in."""
     variables: t.Dict[str, str] = {}

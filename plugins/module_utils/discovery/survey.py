@@ -11,7 +11,7 @@ import socket
 import typing as t
 
 from .. import bounded
-from . import commandline, containers, finding, processes, units
+from . import commandline, containers, finding, processes, scripts, units
 
 _SYSTEM_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/lib/", "/usr/lib/")
 _MOST_NOTES = 8
@@ -155,9 +155,9 @@ class Survey:
         """What services that should run but do not are started with."""
         read = {}
         for service in services:
-            if service.running or not service.wanted:
+            if service.active_state == "active" or not (service.wanted or service.running):
                 continue
-            for path in {word for argv in service.commands for word in argv[:2]}:
+            for path in {word for argv in service.commands for word in scripts.programs(argv)}:
                 if path.startswith("/") and not path.startswith(_SYSTEM_FOLDERS):
                     text = _text(path)
                     if text and text.startswith("#!"):
@@ -215,7 +215,9 @@ def local_address(host: t.Optional[str]) -> t.Optional[str]:
 
 
 def _bound(host: str) -> t.Optional[str]:
-    for family, kind, _protocol, _name, address in socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM):
+    found = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    # vLLM binds a name as IPv4.
+    for family, kind, _protocol, _name, address in sorted(found, key=lambda one: one[0] != socket.AF_INET):
         with socket.socket(family, kind) as probe:
             try:
                 probe.bind(address)

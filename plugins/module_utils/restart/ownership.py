@@ -10,14 +10,17 @@ that hangs.
 from __future__ import annotations
 
 import os
+import socket
 import typing as t
 import urllib.parse
 
 from .. import bounded
-from ..discovery import processes
+from ..discovery import processes, survey
 
 TIME_LIMIT = 10.0
 """Seconds for looking at the open files of all processes."""
+
+_EVERY_ADDRESS = ("0.0.0.0", "::")
 
 # What listens for a container is the container engine; the unit that started it is another one.
 _ENGINES = ("docker.service", "containerd.service", "podman.service", "snap.docker.dockerd.service")
@@ -28,25 +31,35 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
 
     Nothing is said of a port that no unit of this host is seen to hold: a container can have an address of its own.
     """
-    port = _port(url)
-    found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, proc))
+    parts = urllib.parse.urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    addresses = _addresses(parts.hostname or "")
+    found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, addresses, proc))
     holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
     wanted = processes.Home(unit, os.getuid() if scope == "user" else None)
+    if wanted in holders:
+        if not addresses or survey.local_address(parts.hostname) is not None:
+            return None
+        return "%s is no address of this host, on which %s serves port %d" % (parts.hostname, unit, port)
     others = sorted({t.cast(str, home.unit) for home in holders if home.unit not in _ENGINES})
-    if wanted in holders or not others:
+    if not others:
         return None
     return "port %d of this host belongs to %s, not to %s" % (port, ", ".join(others), unit)
 
 
-def _port(url: str) -> int:
-    parts = urllib.parse.urlsplit(url)
-    return parts.port or (443 if parts.scheme == "https" else 80)
+def _addresses(host: str) -> t.FrozenSet[str]:
+    """The addresses that a host of a URL stands for; empty where they cannot be known."""
+    found = bounded.within(bounded.FILE_TIMEOUT, host, lambda: socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
+    if isinstance(found, bounded.Unreadable):
+        return frozenset()
+    return frozenset(str(one[4][0]) for one in t.cast("t.List[t.Any]", found))
 
 
-def _holders(port: int, proc: str) -> t.List[processes.Home]:
-    """The units whose processes listen on the port."""
+def _holders(port: int, addresses: t.FrozenSet[str], proc: str) -> t.List[processes.Home]:
+    """The units whose processes listen on the port, at one of the addresses where these are known."""
     tables = [_text("%s/net/%s" % (proc, name)) for name in ("tcp", "tcp6")]
-    inodes = {socket.inode for table in tables for socket in processes.listeners(table) if socket.port == port}
+    listeners = [listener for table in tables for listener in processes.listeners(table) if listener.port == port]
+    inodes = {one.inode for one in listeners if not addresses or one.address in (*_EVERY_ADDRESS, *addresses)}
     pids = [name for name in os.listdir(proc) if name.isdigit()] if inodes else []
     homes = [_home("%s/%s" % (proc, pid)) for pid in pids if inodes & _sockets("%s/%s/fd" % (proc, pid))]
     return [home for home in homes if home.unit is not None and home.container is None]

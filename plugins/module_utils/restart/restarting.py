@@ -101,7 +101,8 @@ def _full_name(order: Order) -> str:
 def _lock(order: Order, held: contextlib.ExitStack) -> None:
     try:
         # Open to all: whoever checks the host must see the pause mark. What is kept of a server is not.
-        os.makedirs(order.state_dir, mode=0o755, exist_ok=True)
+        os.makedirs(order.state_dir, exist_ok=True)
+        os.chmod(order.state_dir, 0o755)  # whatever the umask is
         held.enter_context(locking.lock(os.path.join(order.state_dir, order.unit.replace("/", "_") + ".lock")))
     except locking.Held:
         raise _No("locked", "another run is about to restart it") from None

@@ -97,7 +97,13 @@ def test_no_proxy_is_taken_from_the_environment(listener, monkeypatch):
     assert len(listener.seen) == 1
 
 
-@pytest.mark.parametrize("url", ["", "pushgateway:9091", "ftp://x", "http://", "http://x?y=1", "http://x#y", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", "pushgateway:9091", "ftp://x", "http://", "http://x?y=1", "http://x#y", "file:///etc/passwd",
+        "http://[::1:9091", "http://x:port", "http://x:99999", "http://a..b:9091", "http://" + 70 * "a",
+    ],
+)  # fmt: skip
 def test_what_is_no_address_is_named(url):
     with pytest.raises(WrongOption, match="give the address"):
         Gateway(url)

@@ -20,6 +20,18 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.redacting import s
         "notify sk-geheim0123456789",
         "PASSWORD: geheim",
         "HF_TOKEN=geheim",
+        "non-default args: {'api_key': ['geheim', 'geheim2'], 'port': 8001}",
+        "Namespace(api_key=['geheim-1', 'geheim-2'], port=8001)",
+        "vllm serve m --api-key a&geheim;x1",
+        "VLLM_API_KEY=ab&geheim vllm serve m",
+        "curl --user bob:geheim http://x",
+        "curl -sfubob:geheim http://x",
+        "sshpass -p geheim ssh gpu-01",
+        "OPENAI_KEY=geheim",
+        "LITELLM_MASTER_KEY=geheim",
+        "git clone https://geheim@example.org/x",
+        "curl https://hooks.slack.com/services/T0/B0/geheim",
+        "Authorization: one geheim",
     ],
 )
 def test_secrets_are_hidden(line):

@@ -22,7 +22,8 @@ RETURN = yaml.safe_load(vllm_unit_restart.RETURN)
 EXAMPLES = yaml.safe_load(vllm_unit_restart.EXAMPLES)
 
 RESTARTED = Outcome(True, "vllm.service was restarted", "", "/kept", ("a", "b"), "after", "active", 1795988000.12, 12.4)
-SAMPLE = {"process_start_time": 1795988000.12, "frozen_engines": ["0"], "engines": {}}
+ENGINE = {"counters": {"generation_tokens_total": 7.0}, "running": 2.0, "waiting": 0.0, "kv_cache_usage": 0.05}
+SAMPLE = {"process_start_time": 1795988000.12, "frozen_engines": ["0"], "engines": {"0": ENGINE}}
 NEEDED = {"server": {"unit": "vllm.service"}, "invocation_id": "before", "last_sample": SAMPLE}
 
 
@@ -158,6 +159,23 @@ def test_only_a_hang_is_held_against_numbers(run, verdict):
     said, ordered = run(**without, verdict=verdict)
     assert bool(said.get("failed")) == (verdict == "stuck")
     assert len(ordered) == (verdict != "stuck")
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        {"frozen_engines": ["0"]},
+        {**SAMPLE, "engines": {}},
+        {**SAMPLE, "engines": ["0"]},
+        {**SAMPLE, "engines": {"0": {"running": 2.0}}},
+        {**SAMPLE, "frozen_engines": "0"},
+        {name: value for name, value in SAMPLE.items() if name != "process_start_time"},
+    ],
+)
+def test_half_a_sample_is_named_and_nothing_restarted(run, sample):
+    said, ordered = run(**{**NEEDED, "last_sample": sample})
+    assert said["failed"] is True and ordered == []
+    assert "last_sample" in said["msg"] and "what vllm_health_info returned" in said["msg"]
 
 
 @pytest.mark.parametrize("verdict", [word for word in verdicts.VERDICTS if word not in verdicts.RESTARTABLE])

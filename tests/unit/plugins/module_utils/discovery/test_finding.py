@@ -364,3 +364,22 @@ def test_hostile_words_stay_one_line_of_text():
     )
     answer = judge([hostile], [service()], {10: evidence(Listener("0.0.0.0", 8000, 1))})
     assert "\x1b" not in repr(answer) and "\n" not in answer["found"][0]["model"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["supervisor", "pm2-root", "slurmd", "jupyterhub", "cron", "ssh", "actions.runner.org-repo.gpu-01", "sshd@3"]
+)
+def test_a_unit_that_only_holds_the_process_is_not_the_one_to_restart(unit):
+    name = f"{unit}.service"
+    running = server(10, "m", cgroup=f"/system.slice/{name}")
+    answer = judge([running], [service(name, "/usr/bin/something")], {10: evidence(Listener("0.0.0.0", 8000, 1))})
+    (entry,) = answer["servers"]
+    assert "unit" not in entry and entry["url"] == "http://127.0.0.1:8000"
+    assert any(f"it runs inside {name}" in note for note in answer["found"][0]["notes"])
+
+
+@pytest.mark.parametrize("state", ["activating", "failed", "deactivating"])
+@pytest.mark.parametrize("command", ["/opt/start.sh", "/bin/bash -e /opt/start.sh", "/bin/bash /opt/start.sh"])
+def test_a_start_script_counts_while_its_unit_has_no_process(state, command):
+    answer = judge([], [service(command=command, state=state)], scripts={"/opt/start.sh": "#!/bin/sh\nexec vllm serve m --port 8004\n"})
+    assert [entry["url"] for entry in answer["servers"]] == ["http://127.0.0.1:8004"]

@@ -23,10 +23,10 @@ class Proc:
         self.inodes = iter(range(5000, 6000))
         self.pids = iter(range(100, 1000))
 
-    def socket(self, port, state=LISTENING, table="tcp"):
+    def socket(self, port, state=LISTENING, table="tcp", address="00000000"):
         inode = next(self.inodes)
         path = self.folder / "net" / table
-        path.write_text((path.read_text() if path.exists() else HEAD) + LINE % (port, state, inode))
+        path.write_text((path.read_text() if path.exists() else HEAD) + LINE.replace("00000000", address, 1) % (port, state, inode))
         return inode
 
     def process(self, cgroup, *inodes):
@@ -154,3 +154,15 @@ def test_a_file_that_is_closed_meanwhile_hides_no_other(proc, monkeypatch):
 
 def test_this_machine_can_be_looked_at():
     assert ownership.objection("http://127.0.0.1:1", "a.service", "system") is None
+
+
+def test_the_same_port_on_another_address_is_another_server(proc):
+    proc.serve("a.service", 8000, address="0100000A")  # 10.0.0.1
+    proc.serve("b.service", 8000, address="0200000A")
+    assert proc.objection("b.service", "http://10.0.0.1:8000") == "port 8000 of this host belongs to a.service, not to b.service"
+
+
+def test_the_server_of_another_host_is_not_the_one_with_the_same_port_here(proc):
+    proc.serve("a.service", 8000)
+    objection = proc.objection(url="http://198.51.100.7:8000")
+    assert objection == "198.51.100.7 is no address of this host, on which a.service serves port 8000"
