@@ -381,5 +381,6 @@ def test_a_unit_that_only_holds_the_process_is_not_the_one_to_restart(unit):
 @pytest.mark.parametrize("state", ["activating", "failed", "deactivating"])
 @pytest.mark.parametrize("command", ["/opt/start.sh", "/bin/bash -e /opt/start.sh", "/bin/bash /opt/start.sh"])
 def test_a_start_script_counts_while_its_unit_has_no_process(state, command):
-    answer = judge([], [service(command=command, state=state)], scripts={"/opt/start.sh": "#!/bin/sh\nexec vllm serve m --port 8004\n"})
+    text = "#!/bin/sh\nexec vllm serve m --port 8004\n"
+    answer = judge([], [service(command=command, state=state)], scripts={"/opt/start.sh": text})
     assert [entry["url"] for entry in answer["servers"]] == ["http://127.0.0.1:8004"]
