@@ -25,6 +25,15 @@ _ALONE = frozenset(
 )
 # fmt: on
 _IMAGE = re.compile(r"vllm", re.IGNORECASE)
+_IS_VLLM_IMAGE = re.compile(
+    r"(?=.*vllm)(?=.*[/:])[a-z0-9][\w.-]*(?::\d+(?=/))?(?:/[\w.-]+)*(?::[\w.-]+)?(?:@sha256:[0-9a-f]+)?", re.IGNORECASE
+).fullmatch
+# What follows one of these is a name, however much it looks like an image.
+_NAMED_BY = (
+    "--name", "-e", "--env", "-l", "--label", "--network", "--net", "-h", "--hostname", "--pod", "-v", "--volume", "--entrypoint"
+)  # fmt: skip
+
+Options = t.List[t.Tuple[str, str]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,12 +89,14 @@ def _run(engine: str, words: t.List[str]) -> t.Optional[Container]:
         words = words[1:] if "=" in words[0] else words[2:]
     if not words or words[0] != "run":
         return None
-    options, image, inner = _parts(words[1:])
-    if image is None:
-        return None
-    command = _inner_command(options, image, inner)
-    if command is None:
-        return None
+    for options, image, inner in (_parts(words[1:]), _parts_by_image(words[1:])):
+        command = _inner_command(options, image, inner) if image else None
+        if image and command:
+            return _container(engine, options, image, command)
+    return None
+
+
+def _container(engine: str, options: Options, image: str, command: commandline.Command) -> Container:
     return Container(
         engine=engine,
         image=image,
@@ -100,29 +111,41 @@ def _run(engine: str, words: t.List[str]) -> t.Optional[Container]:
     )
 
 
-Options = t.List[t.Tuple[str, str]]
-
-
 def _parts(words: t.List[str]) -> t.Tuple[Options, t.Optional[str], t.List[str]]:
     options: Options = []
     index = 0
-    while index < len(words):
-        word = words[index]
-        if not word.startswith("-"):
-            return options, word, words[index + 1 :]
-        name, equals, value = word.partition("=")
-        short = re.match(r"(-[pev])(.+)", word)
-        if equals and name.startswith("--"):
-            options.append((name, value))
-        elif word in _ALONE or re.fullmatch(r"-[ditPq]+", word):
-            options.append((word, ""))
-        elif short:
-            options.append((short.group(1), short.group(2).lstrip("=")))
-        elif index + 1 < len(words):
-            index += 1
-            options.append((word, words[index]))
-        index += 1
-    return options, None, []
+    while index < len(words) and words[index].startswith("-"):
+        more, index = _option(words, index)
+        options += more
+    return options, words[index] if index < len(words) else None, words[index + 1 :]
+
+
+def _parts_by_image(words: t.List[str]) -> t.Tuple[Options, t.Optional[str], t.List[str]]:
+    """The same where a value of several words, which systemd shows without their quotes, hides the image."""
+    places = range(len(words))
+    image = next((at for at in places if _IS_VLLM_IMAGE(words[at]) and not (at and words[at - 1] in _NAMED_BY)), None)
+    if image is None:
+        return [], None, []
+    options: Options = []
+    index = 0
+    while index < image:
+        more, index = _option(words, index) if words[index].startswith("-") else ([], index + 1)
+        options += more
+    return options, words[image], words[image + 1 :]
+
+
+def _option(words: t.Sequence[str], index: int) -> t.Tuple[Options, int]:
+    """The option at a place, and where the next word stands."""
+    word = words[index]
+    name, equals, value = word.partition("=")
+    short = re.match(r"(-[pev])(.+)", word)
+    if equals and name.startswith("--"):
+        return [(name, value)], index + 1
+    if word in _ALONE or re.fullmatch(r"-[ditPq]+", word):
+        return [(word, "")], index + 1
+    if short:
+        return [(short.group(1), short.group(2).lstrip("="))], index + 1
+    return [(word, text) for text in words[index + 1 : index + 2]], index + 2
 
 
 def _inner_command(options: Options, image: str, inner: t.List[str]) -> t.Optional[commandline.Command]:

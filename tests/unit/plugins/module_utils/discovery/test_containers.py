@@ -90,3 +90,33 @@ def test_the_list_of_docker():
     (found,) = containers.listed(text)
     assert (found.ident, found.name) == ("abc", "vllm")
     assert found.published == (Published(8000, 8080, "0.0.0.0"), Published(8000, 8080, "::"))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "--health-cmd curl -sf http://localhost:8000/health || exit 1",
+        "-e X=a b",
+        "--label owner=the team",
+        "-u1000:1000 --read-only-tmpfs",
+        "--unsetenv-all --passwd",
+    ],
+)
+def test_an_image_behind_what_hides_it_is_found_by_its_name(more):
+    line = f"/usr/bin/podman run --name my-vllm {more} -p 9000:8000 docker.io/vllm/vllm-openai:v0.9 --model org/m"
+    found = containers.recognise(line.split())
+    assert (found.image, found.name) == ("docker.io/vllm/vllm-openai:v0.9", "my-vllm")
+    assert found.published == (containers.Published(8000, 9000),)
+    assert found.command.arguments == ("--model", "org/m")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "docker run --name team/vllm:1 docker.io/library/postgres:16",
+        "docker run -e URL=http://vllm:8000 --health-cmd curl -f http://vllm:8000/health docker.io/open/webui:1",
+        "docker run -v vllm:/data --label a b redis:7",
+    ],
+)
+def test_a_name_that_looks_like_an_image_is_none(line):
+    assert containers.recognise(line.split()) is None
