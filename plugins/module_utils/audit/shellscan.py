@@ -55,13 +55,14 @@ _INTO_A_SHELL = re.compile(r"\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|da|z|k)?sh\b|\|\s*(
 _SEPARATORS = re.compile(r"\n|;|&&|\|\||\||(?<![>&0-9])&(?![>&])|`|\$\(")
 _ASSIGNMENT = re.compile(
     r"(?:^|[\s;({&])(?:export\s+|local\s+|readonly\s+|declare\s+(?:-\w+\s+)?)?"
-    r"([A-Za-z_]\w*)(?:\s*=\s*(?=[\"'\[])|=)"
+    r"([A-Za-z_]\w*)(?:(?::\s*[\w.\[\]]+)?\s*=\s*(?=[\"'\[])|=)"
     r"(\"[^\"]*\"|'[^']*'|\$\([^)]*\)|`[^`]*`|\([^)]*\)|\[[^\]]*\]|[^\s;&|]*)"
 )
 _LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;:\n]*)")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])(?:\[[@*\d]+\])?(?::?-([^}]*))?\})")
 _OWN_FOLDER = re.compile(r"\$\(\s*dirname\s+(?:--\s+)?\"?\$(?:0|\{?BASH_SOURCE[^)\"]*)\"?\s*\)|\$\{(?:0|BASH_SOURCE)%/\*\}")
 _LONGEST_LINE = 4000
+_MOST_LINES_OF_A_LIST = 50
 # A script that makes its variables of each other could make them grow without end.
 _LONGEST_VALUE = 400
 _MOST_VALUES = 20
@@ -117,7 +118,7 @@ def scan(
 
 
 def lines(text: str) -> t.Iterator[t.Tuple[int, str]]:
-    """The lines with their numbers, without comments; a backslash at the end joins two."""
+    """The lines with their numbers, without comments; a backslash at the end joins two, an open list of Python all of it."""
     start, parts = 0, []  # type: int, t.List[str]
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")
@@ -126,10 +127,18 @@ def lines(text: str) -> t.Iterator[t.Tuple[int, str]]:
         if line.endswith("\\") and len(parts) < 200:
             parts.append(line[:-1])
             continue
-        whole = _uncommented(" ".join(parts + [line]))
+        parts.append(_uncommented(line) if parts else line)
+        whole = _uncommented(" ".join(parts))
+        if _is_open(whole) and len(parts) < _MOST_LINES_OF_A_LIST:
+            continue
         parts = []
         if whole.strip():
             yield start, whole[:_LONGEST_LINE]
+
+
+def _is_open(line: str) -> bool:
+    """Whether a list of Python goes on in the next line. A test of the shell is never left open so."""
+    return line.rstrip().endswith(("[", ",")) and line.count("[") > line.count("]")
 
 
 def _uncommented(line: str) -> str:

@@ -237,3 +237,21 @@ def test_garbage_ends_too(text):
 )
 def test_variables_made_of_each_other_do_not_grow_without_end(text):
     assert scan(text, "/x", VLLM).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("subprocess.run(\n    [\n        'systemctl',\n        'restart',  # now\n        'vllm.service',\n    ],\n)\n", 2),
+        ("run(['systemctl', 'restart',\n     'vllm'])\n", 1),
+        ("UNITS = [\n    'nginx',\n    'vllm',\n]\nfor unit in UNITS:\n    subprocess.run(['systemctl', 'restart', unit])\n", 6),
+        ("SERVICE: str = 'vllm'\nsubprocess.run(['systemctl', 'restart', SERVICE])\n", 2),
+    ],
+)
+def test_python_as_it_is_formatted_today(text, line):
+    assert [(number, action) for number, action, _certain in actions(text)] == [(line, "restart")]
+
+
+def test_a_list_that_is_never_closed_hides_nothing_after_it():
+    text = "x = [\n" + "1,\n" * 60 + "2\nsystemctl restart vllm\n"
+    assert [action for _line, action, _certain in actions(text)] == ["restart"]
