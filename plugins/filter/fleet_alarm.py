@@ -63,8 +63,8 @@ def _not_checked(server: t.Mapping[str, t.Any]) -> bool:
 
 def _named(server: t.Mapping[str, t.Any]) -> str:
     if _not_checked(server):
-        return f"{plain(server['host'], 60)} {server['reason'].replace('_', ' ')}"
-    return f"{plain(server['host'], 60)} {plain(server['name'], 60)} {server['verdict']} ({server['reason']})"
+        return f"{plain(server['host'], 60)} {plain(server['reason'].replace('_', ' '), 40)}"
+    return f"{plain(server['host'], 60)} {plain(server['name'], 60)} {server['verdict']} ({plain(server['reason'], 40)})"
 
 
 class FilterModule:

@@ -95,8 +95,13 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
 
 def _listed(servers: t.Any) -> t.Sequence[Vars]:
     if isinstance(servers, str):
-        raise options.OptionError("vllm_servers", servers, "read from the controller, the servers must be listed")
+        raise options.OptionError("vllm_servers", _word(servers), "read from the controller, the servers must be listed")
     return servers
+
+
+def _word(text: str) -> str:
+    """A short word as it is. A longer text may be a whole list, with keys in it."""
+    return text if re.fullmatch(r"\w{1,20}", text) else "(a text)"
 
 
 def _one_of(name: str, values: t.Mapping[str, t.Any]) -> t.Any:
@@ -121,9 +126,15 @@ def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:
     for name, default in _THRESHOLDS.items():
         value = server.get(name, variables.get("vllm_check_" + name, default))
         least = 1.0 if name == "patience" else 0.0
-        if seconds(value) is None or t.cast(float, seconds(value)) < least:
+        if seconds(value) is None:
             raise options.OptionError(name, value, "it must be a number of seconds, %g or more" % least)
+        options.check_seconds(name, t.cast(float, seconds(value)), least)
         entry[name] = value
+    options.api_key("api_key", server.get("api_key"))
+    for name in ("kind", "scope"):
+        choices = options.SERVER_SPEC[name]["choices"]
+        if server.get(name, choices[0]) not in choices:
+            raise options.OptionError(name, server[name], "it must be one of %s" % ", ".join(choices))
     return entry
 
 

@@ -42,6 +42,9 @@ _IS_KV_USAGE = re.compile(_KV_USAGE).fullmatch
 MOST_LINES = 50_000
 """So many lines go to the parser at most; a server with 256 engines has some 6,000 that count."""
 
+LONGEST_LINE = 8192
+"""Bytes of one line at most: the parser's time grows with the square of it. A real line has some 200."""
+
 _ONLY_ENGINE = "0"  # releases without the label `engine` have one engine
 # The label goes into messages and into the header of a probe: only what can do no harm there.
 _IS_ENGINE_LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,40}").fullmatch
@@ -119,6 +122,8 @@ def _samples(body: bytes) -> t.Iterator[t.Tuple[str, t.Mapping[str, str], float]
     lines = _KEPT_LINE.findall(body)
     if len(lines) > MOST_LINES:
         raise Unparseable("more series than any server has")
+    if any(len(line) > LONGEST_LINE for line in lines):
+        raise Unparseable("a longer line than any server has")
     kept = b"".join(line.rstrip(b"\r") + b"\n" for line in lines)
     try:
         families = list(text_string_to_metric_families(kept.decode("utf-8")))

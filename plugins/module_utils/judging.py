@@ -306,7 +306,10 @@ class Judge:
         if about.unit is not None and about.unit.started is not None:
             starts.append(about.unit.started)
         if process.page.start_time is not None:
-            starts.append(process.page.start_time - self._wall_offset)
+            started = process.page.start_time - self._wall_offset
+            # One in the future comes of a clock that was set since; systemd does not go by that clock.
+            if about.unit is None or about.unit.started is None or started <= now + CLOCK_TOLERANCE:
+                starts.append(started)
         return now - max(starts) if starts else None
 
     def _final(self, verdict: str, reason: str, now: float) -> Judgement:

@@ -11,7 +11,8 @@ HIDDEN = "***"
 LONGEST = 300
 """The most characters of a line that are shown."""
 
-_NAME = r"[\w-]*(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_key(?![\w-]))[\w-]*"
+# What repeats has an end: a line of ten thousand hyphens must not take hours.
+_NAME = r"[\w-]{0,60}(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_key(?![\w-]))[\w-]{0,60}"
 # A list is how vLLM itself logs its keys. Without quotes all counts up to a blank: & and ; may be part of a key.
 _VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']+)"
 _RULES = (
@@ -20,7 +21,7 @@ _RULES = (
     (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
     # vLLM takes several keys after one --api-key.
     (re.compile(rf"(?i)(--api-keys?\s+)(?![-\s]){_VALUE}(?:\s+(?![-;|&}}]){_VALUE})*"), r"\1" + HIDDEN),
-    (re.compile(rf"(?i)(--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
+    (re.compile(rf"(?i)((?<![\w-])--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(r"(\w+://)[^/\s@]+@"), r"\1" + HIDDEN + "@"),
     (re.compile(r"(?i)((?:^|\s)(?:-[a-z]*u|--user)[\s=]*)[^\s:]+:\S+"), r"\1" + HIDDEN),
     (re.compile(r"(\bsshpass\s+-p\s*)\S+"), r"\1" + HIDDEN),
@@ -28,12 +29,13 @@ _RULES = (
     (re.compile(r"\b(?:sk|hf|ghp|gho|glpat|xox[a-z])[-_][\w-]{6,}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{10,}(?:\.[\w-]+)*"), HIDDEN),
 )
+_MARGIN = 500  # so that a secret at the end of what is shown is seen whole
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
     """One line of a host's text without secrets and without anything that moves a terminal's cursor."""
-    line = _CONTROL.sub(" ", text[: 8 * longest]).strip()
+    line = _CONTROL.sub(" ", text[: longest + _MARGIN]).strip()
     for pattern, replacement in _RULES:
         line = pattern.sub(replacement, line)
     return line if len(line) <= longest else line[: longest - 1] + "…"

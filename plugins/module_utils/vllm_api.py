@@ -94,7 +94,7 @@ def send_probe(
     for path, body in _PROBES:
         answer = server.endpoint.post(path, {**name, **body}, timeout, headers)
         outcome = _probe_outcome(answer)
-        if not isinstance(answer, Answer) or answer.status not in _NO_SUCH_PATH:
+        if not isinstance(answer, Answer) or not (answer.status in _NO_SUCH_PATH or _error_code(answer) is not None):
             break
     return outcome
 
@@ -103,9 +103,26 @@ def _probe_outcome(answer: t.Union[Answer, Failure]) -> t.Tuple[str, str]:
     if isinstance(answer, Failure):
         return ("unanswered" if answer.kind == "timeout" else "lost"), answer.detail
     detail = "HTTP %d" % answer.status
+    code = _error_code(answer)
+    if code is not None:
+        return "absent", "%s with the error %d" % (detail, code)
     if answer.status == 200:
         return "answered", detail
     return ("absent" if answer.status in _NO_SUCH_PATH + _NOT_TAKEN else "rejected"), detail
+
+
+def _error_code(answer: Answer) -> t.Optional[int]:
+    """The code of an error that is sent with the status 200; None where it is none.
+
+    Older releases say so where a path does not fit the model (/v1/completions of an embedding model): the front end
+    speaks there, not the engine. See vllm-project/vllm issue 16831.
+    """
+    said = _json(answer)
+    error = said.get("error") if isinstance(said, dict) else None
+    if isinstance(said, dict) and said.get("object") == "error":
+        error = said
+    code = error.get("code") if isinstance(error, dict) else None
+    return (code if isinstance(code, int) else 400) if isinstance(error, dict) else None
 
 
 def _metrics(read: t.Union[Answer, Failure]) -> t.Dict[str, t.Any]:
@@ -160,7 +177,7 @@ def _front_end(server: Server) -> t.Dict[str, t.Any]:
 def _version(server: Server) -> t.Optional[str]:
     said = _json(server.endpoint.get("/version", server.timeout))
     version = said.get("version") if isinstance(said, dict) else None
-    return version[:100] if isinstance(version, str) else None
+    return version[:100].encode("utf-8", "replace").decode() if isinstance(version, str) else None
 
 
 def _model_list(read: t.Union[Answer, Failure]) -> t.Optional[t.Tuple[t.Tuple[str, ...], bool]]:
@@ -170,8 +187,16 @@ def _model_list(read: t.Union[Answer, Failure]) -> t.Optional[t.Tuple[t.Tuple[st
     if not isinstance(entries, list):
         return None
     base = [entry for entry in entries if isinstance(entry, dict) and not entry.get("parent")]
-    names = tuple(entry["id"][:200] for entry in base if isinstance(entry.get("id"), str))[:20]
+    names = tuple(entry["id"][:200] for entry in base if _is_text(entry.get("id")))[:20]
     return names, any(entry.get("owned_by") == "vllm" for entry in base)
+
+
+def _is_text(said: t.Any) -> bool:
+    """Whether it is text that can be written down: JSON may hold half a character, which Ansible takes from no module."""
+    try:
+        return isinstance(said, str) and bool(said.encode("utf-8"))
+    except UnicodeEncodeError:
+        return False
 
 
 def _json(read: t.Union[Answer, Failure]) -> t.Any:

@@ -29,20 +29,18 @@ _ENGINES = ("docker.service", "containerd.service", "podman.service", "snap.dock
 def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optional[str]:
     """Why the server at the URL is not the unit's, as a sentence, or None.
 
-    Nothing is said of a port that no unit of this host is seen to hold: a container can have an address of its own.
+    Nothing is said of a port that no unit of this host is seen to hold: a container engine may hold it.
     """
     parts = urllib.parse.urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     addresses = _addresses(parts.hostname or "")
+    if addresses and survey.local_address(parts.hostname) is None:
+        return "%s is no address of this host, so what answers there is not %s" % (parts.hostname, unit)
     found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, addresses, proc))
     holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
     wanted = processes.Home(unit, os.getuid() if scope == "user" else None)
-    if wanted in holders:
-        if not addresses or survey.local_address(parts.hostname) is not None:
-            return None
-        return "%s is no address of this host, on which %s serves port %d" % (parts.hostname, unit, port)
     others = sorted({t.cast(str, home.unit) for home in holders if home.unit not in _ENGINES})
-    if not others:
+    if wanted in holders or not others:
         return None
     return "port %d of this host belongs to %s, not to %s" % (port, ", ".join(others), unit)
 
@@ -62,7 +60,7 @@ def _holders(port: int, addresses: t.FrozenSet[str], proc: str) -> t.List[proces
     inodes = {one.inode for one in listeners if not addresses or one.address in (*_EVERY_ADDRESS, *addresses)}
     pids = [name for name in os.listdir(proc) if name.isdigit()] if inodes else []
     homes = [_home("%s/%s" % (proc, pid)) for pid in pids if inodes & _sockets("%s/%s/fd" % (proc, pid))]
-    return [home for home in homes if home.unit is not None and home.container is None]
+    return [processes.Home(home.unit, home.uid) for home in homes if home.unit is not None]
 
 
 def _sockets(folder: str) -> t.Set[int]:

@@ -410,3 +410,9 @@ def test_without_prometheus_client_the_room_can_still_be_entered(monkeypatch):
     spec.loader.exec_module(without)
     assert "prometheus_client" in without.PROMETHEUS_IMPORT_ERROR
     assert exposition.PROMETHEUS_IMPORT_ERROR is None
+
+
+def test_a_line_that_no_server_writes_is_refused_before_it_costs_time():
+    labels = ",".join('l%d="x"' % number for number in range(20_000))
+    with pytest.raises(exposition.Unparseable, match="longer line"):
+        exposition.parse(b"vllm:num_requests_running{%s} 1\n" % labels.encode())

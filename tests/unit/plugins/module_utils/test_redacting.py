@@ -52,3 +52,8 @@ def test_escape_sequences_and_turned_text_become_spaces():
 
 def test_a_long_line_is_cut():
     assert len(shown("x" * 10_000)) == 300
+
+
+@pytest.mark.parametrize("line", ["-token" * 5000, "-" * 30_000, "token-" * 5000, "a_key" * 6000, "--api-key" * 3000])
+def test_a_line_made_to_take_long_is_cut_before_it_is_looked_at(line):
+    assert len(shown(line, 4000)) <= 4000

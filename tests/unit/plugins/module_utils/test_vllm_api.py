@@ -386,3 +386,25 @@ def test_the_probes_themselves_are_not_changed_by_sending_them():
     before = json.dumps(vllm_api._PROBES)
     probe({}, rank="1")
     assert json.dumps(vllm_api._PROBES) == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"object": "error", "message": "The model does not support Completions API", "code": 400},
+        {"error": {"message": "The model does not support Completions API", "code": 400}},
+        {"object": "error"},
+    ],
+)
+def test_an_error_with_the_status_200_is_no_answer_of_the_engine(error):
+    (outcome, _detail), stub = probe({"/v1/completions": said(error), "/v1/chat/completions": said(error)})
+    assert outcome == "absent"
+    assert [path for path, *_rest in stub.posts] == ["/v1/completions", "/v1/chat/completions", "/v1/embeddings", "/pooling"]
+    (outcome, _detail), _stub = probe({"/v1/completions": said(error), "/v1/embeddings": said({"object": "list", "data": []})})
+    assert outcome == "answered"
+
+
+def test_half_a_character_goes_no_further():
+    broken = dict(WELL, **{"/version": said({"version": "0.9\ud800"}), "/v1/models": models({**BASE, "id": "a\ud800"}, BASE)})
+    looked = look_at_backend(Server(Stub(broken), 2.5), front=True, earlier=1)
+    assert (looked.version, looked.models) == ("0.9?", ("tiny",))

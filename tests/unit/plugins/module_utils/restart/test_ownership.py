@@ -157,12 +157,18 @@ def test_this_machine_can_be_looked_at():
 
 
 def test_the_same_port_on_another_address_is_another_server(proc):
-    proc.serve("a.service", 8000, address="0100000A")  # 10.0.0.1
-    proc.serve("b.service", 8000, address="0200000A")
-    assert proc.objection("b.service", "http://10.0.0.1:8000") == "port 8000 of this host belongs to a.service, not to b.service"
+    proc.serve("a.service", 8000, address="0200007F")  # 127.0.0.2
+    proc.serve("b.service", 8000, address="0300007F")
+    assert proc.objection("b.service", "http://127.0.0.2:8000") == "port 8000 of this host belongs to a.service, not to b.service"
 
 
 def test_the_server_of_another_host_is_not_the_one_with_the_same_port_here(proc):
-    proc.serve("a.service", 8000)
+    proc.serve("a.service", 8000, address="0100007F")
     objection = proc.objection(url="http://198.51.100.7:8000")
-    assert objection == "198.51.100.7 is no address of this host, on which a.service serves port 8000"
+    assert objection == "198.51.100.7 is no address of this host, so what answers there is not a.service"
+
+
+def test_a_container_that_a_unit_keeps_below_itself_is_the_units(proc):
+    proc.process("0::/system.slice/b.service/libpod-payload-%s\n" % ("a1" * 32), proc.socket(8000))
+    assert proc.objection("b.service") is None
+    assert proc.objection() == "port 8000 of this host belongs to b.service, not to a.service"
