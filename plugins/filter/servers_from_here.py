@@ -126,11 +126,13 @@ def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:
     for name, default in _THRESHOLDS.items():
         value = server.get(name, variables.get("vllm_check_" + name, default))
         least = 1.0 if name == "patience" else 0.0
-        if seconds(value) is None:
+        number = seconds(value)
+        if number is None:
             raise options.OptionError(name, value, "it must be a number of seconds, %g or more" % least)
-        options.check_seconds(name, t.cast(float, seconds(value)), least)
+        options.check_seconds(name, number, least)
         entry[name] = value
-    options.api_key("api_key", server.get("api_key"))
+    key = server.get("api_key")
+    options.api_key("api_key", key if key is None else str(key))  # a number becomes text, as the module would have it
     for name in ("kind", "scope"):
         choices = options.SERVER_SPEC[name]["choices"]
         if server.get(name, choices[0]) not in choices:

@@ -47,6 +47,11 @@ def test_a_key_goes_along():
     assert here["options"]["servers"][0]["api_key"] == "k"
 
 
+def test_a_key_written_as_a_number_is_left_to_the_module_as_in_the_other_mode():
+    here = servers_from_here({"a": {"vllm_servers": [{"api_key": 12345}]}}, ["a"])
+    assert here["failed"] == {} and here["options"]["servers"][0]["api_key"] == 12345
+
+
 class Unrenderable(dict):
     def get(self, name, default=None):
         raise ValueError("'vault_key' is undefined")
