@@ -94,7 +94,7 @@ def send_probe(
     for path, body in _PROBES:
         answer = server.endpoint.post(path, {**name, **body}, timeout, headers)
         outcome = _probe_outcome(answer)
-        if not isinstance(answer, Answer) or not (answer.status in _NO_SUCH_PATH or _error_code(answer) is not None):
+        if not _is_wrong_path(answer):
             break
     return outcome
 
@@ -111,6 +111,11 @@ def _probe_outcome(answer: t.Union[Answer, Failure]) -> t.Tuple[str, str]:
     return ("absent" if answer.status in _NO_SUCH_PATH + _NOT_TAKEN else "rejected"), detail
 
 
+def _is_wrong_path(answer: t.Union[Answer, Failure]) -> bool:
+    """Whether another path may be the one that this server takes a probe on."""
+    return isinstance(answer, Answer) and (answer.status in _NO_SUCH_PATH or _error_code(answer) is not None)
+
+
 def _error_code(answer: Answer) -> t.Optional[int]:
     """The code of an error that is sent with the status 200; None where it is none.
 
@@ -118,11 +123,13 @@ def _error_code(answer: Answer) -> t.Optional[int]:
     speaks there, not the engine. See vllm-project/vllm issue 16831.
     """
     said = _json(answer)
-    error = said.get("error") if isinstance(said, dict) else None
-    if isinstance(said, dict) and said.get("object") == "error":
-        error = said
-    code = error.get("code") if isinstance(error, dict) else None
-    return (code if isinstance(code, int) else 400) if isinstance(error, dict) else None
+    if not isinstance(said, dict):
+        return None
+    error = said if said.get("object") == "error" else said.get("error")
+    if not isinstance(error, dict):
+        return None
+    code = error.get("code")
+    return code if isinstance(code, int) else 400
 
 
 def _metrics(read: t.Union[Answer, Failure]) -> t.Dict[str, t.Any]:

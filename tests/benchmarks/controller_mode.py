@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import multiprocessing
 import time
 import typing as t
 import urllib.parse
@@ -64,21 +62,21 @@ def bare(urls: t.Sequence[str]) -> float:
 def plain(urls: t.Sequence[str]) -> float:
     """Seconds that requests and the parser take for all servers, with no deadline over an exchange and no verdict."""
     processes = sharing.processes_for(len(urls), driving.FEW)
+
+    def read(share: t.Sequence[str]) -> t.List[int]:
+        return _read_with_requests(share, driving.LOOKS_AT_ONCE // processes)
+
     began = time.perf_counter()
     if processes == 1:
-        _read_with_requests(urls, driving.LOOKS_AT_ONCE)
+        read(urls)
     else:
-        context = multiprocessing.get_context("fork")
-        shares = [(urls[number::processes], driving.LOOKS_AT_ONCE // processes) for number in range(processes)]
-        working = [context.Process(target=_read_with_requests, args=share) for share in shares]
-        with contextlib.ExitStack() as ended:
-            for process in working:
-                process.start()
-                ended.callback(process.join)
+        sharing.over_processes(processes, read, urls)
     return time.perf_counter() - began
 
 
-def _read_with_requests(urls: t.Sequence[str], at_once: int) -> None:
+def _read_with_requests(urls: t.Sequence[str], at_once: int) -> t.List[int]:
+    """The sizes of what was read last of each server."""
+
     def get(url: str) -> bytes:
         with requests.Session() as session:  # a new one each time, as a thousand servers share no connection
             session.trust_env = False
@@ -87,14 +85,14 @@ def _read_with_requests(urls: t.Sequence[str], at_once: int) -> None:
     def look(url: str) -> None:
         exposition.parse(get(url + "/metrics"))
 
-    def look_again(url: str) -> None:
+    def look_again(url: str) -> int:
         look(url)
-        get(url + "/version")
+        return len(get(url + "/version"))
 
     with ThreadPoolExecutor(at_once) as pool:
         list(pool.map(look, urls))
         time.sleep(FIRST_GAP)
-        list(pool.map(look_again, urls))
+        return list(pool.map(look_again, urls))
 
 
 def judged(urls: t.Sequence[str]) -> t.Tuple[float, t.Dict[str, int]]:

@@ -89,7 +89,8 @@ def _run(engine: str, words: t.List[str]) -> t.Optional[Container]:
         words = words[1:] if "=" in words[0] else words[2:]
     if not words or words[0] != "run":
         return None
-    for options, image, inner in (_parts(words[1:]), _parts_by_image(words[1:])):
+    for parts in (_parts, _parts_by_image):
+        options, image, inner = parts(words[1:])
         command = _inner_command(options, image, inner) if image else None
         if image and command:
             return _container(engine, options, image, command)

@@ -34,7 +34,7 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
     parts = urllib.parse.urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     addresses = _addresses(parts.hostname or "")
-    if addresses and survey.local_address(parts.hostname) is None:
+    if addresses and not any(survey.local_address(address) for address in addresses):
         return "%s is no address of this host, so what answers there is not %s" % (parts.hostname, unit)
     found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, addresses, proc))
     holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
