@@ -26,7 +26,7 @@ class EngineTrack:
 
     def __init__(self, label: str, sample: Sample, look: Look) -> None:
         self.label = label
-        self.silent_since = look.finished
+        self.silent_since = look.finished  # moved on by the time in which reads were lost
         self.reads = 1
         self.interval = 0.0
         self.signs: t.Dict[str, float] = {}
@@ -34,17 +34,21 @@ class EngineTrack:
         self.probe: t.Optional[str] = None  # "open" or one of PROBE_OUTCOMES
         self.probe_detail = ""
         self.probe_sent_at = 0.0
+        self._open_since = 0.0  # probe_sent_at, moved on likewise
         self._probed_at = 0.0
         self._after = self._when_sent = sample
         self._decided_from = self._decided_by = sample
         self._seen_at = look.finished
         self._reads_after_answer = self._looks_with_life = 0
 
-    def add(self, sample: Sample, look: Look) -> None:
-        """Take in a later sample of the same process."""
+    def add(self, sample: Sample, look: Look, most_seen: float) -> None:
+        """Take in a later sample of the same process. most_seen: seconds since the one before that count at most."""
         signs = signs_of_life(self._after, sample)
         self.reads += 1
         interval = look.finished - self._seen_at
+        lost = max(0.0, interval - most_seen)
+        self.silent_since += lost
+        self._open_since += lost
         before, self._after, self._seen_at = self._after, sample, look.finished
         if signs or not self.signs:
             # The numbers of the report are those of the two reads between which something moved.
@@ -118,7 +122,8 @@ class EngineTrack:
 
     def send(self, now: float) -> None:
         """A probe goes out now."""
-        self.probe, self.probe_detail, self.probe_sent_at, self._when_sent = "open", "", now, self._after
+        self.probe, self.probe_detail, self._when_sent = "open", "", self._after
+        self.probe_sent_at = self._open_since = now
 
     def outcome(self, what: str, detail: str, now: float) -> None:
         """The probe came back. One that ran into its time-out counts as open still."""
@@ -129,7 +134,7 @@ class EngineTrack:
     def ends_at(self, limits: Limits) -> float:
         """When the patience is used up: half of it must have passed with the probe open."""
         end = self.silent_since + limits.patience
-        return max(end, self.probe_sent_at + limits.patience / 2) if self.probe == "open" else end
+        return max(end, self._open_since + limits.patience / 2) if self.probe == "open" else end
 
     def next_boundary(self, now: float, limits: Limits) -> float:
         """The next time at which a look must be taken, whatever the distances."""

@@ -39,9 +39,19 @@ _MEANINGS: t.Dict[str, Meaning] = {
 }
 
 
-def gap(looks: int) -> float:
+def gap(looks: int, longest: float = LONGEST_GAP) -> float:
     """Seconds to the next look after so many looks (1 or more): a quarter of a second, doubling, at most 15."""
-    return min(LONGEST_GAP, FIRST_GAP * 2.0 ** min(looks - 1, 10))
+    return min(longest, FIRST_GAP * 2.0 ** min(looks - 1, 10))
+
+
+def longest_gap(limits: Limits) -> float:
+    """Seconds between two looks at a silent engine at most: a short patience, too, is filled with looks."""
+    return min(LONGEST_GAP, limits.patience / 4)
+
+
+def most_seen(limits: Limits) -> float:
+    """Seconds between two good reads that count as seen at most: what is beyond was lost, and proves nothing."""
+    return 2 * longest_gap(limits)
 
 
 def is_young(unit: t.Optional[UnitFacts], now: float, limits: Limits) -> bool:

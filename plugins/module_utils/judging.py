@@ -44,7 +44,7 @@ class _Process:
         self.sick_looks = 0
         self.engines = {label: EngineTrack(label, sample, look) for label, sample in page.engines.items()}
 
-    def add(self, look: Look, page: Page) -> None:
+    def add(self, look: Look, page: Page, limits: Limits) -> None:
         self.page = page
         self.unit = look.unit or self.unit
         self.last_seen = look.finished
@@ -53,7 +53,7 @@ class _Process:
             del self.engines[label]  # what was seen of an engine proves nothing once it is not shown any more
         for label, sample in page.engines.items():
             if label in self.engines:
-                self.engines[label].add(sample, look)
+                self.engines[label].add(sample, look, failing.most_seen(limits))
             else:
                 self.engines[label] = EngineTrack(label, sample, look)
 
@@ -162,7 +162,7 @@ class Judge:
         elif process.is_same(look, page):
             if process.reads == 1 and self._is_return(process, page):
                 return "behind_proxy"
-            process.add(look, page)
+            process.add(look, page, self._limits)
             self._looks_since_change += 1
         else:
             return self._change_process(process, look, page)
@@ -199,7 +199,7 @@ class Judge:
         """What the front end says of the server as a whole: asleep, paused, or its engine died."""
         process = t.cast(_Process, self._process)
         page = t.cast(Page, look.page)
-        if any(sample.asleep for sample in page.engines.values()):
+        if look.sleeping or any(sample.asleep for sample in page.engines.values()):
             return self._final("sleeping", "sleep_mode", look.finished)
         if look.paused:
             return self._final("paused", "scheduler_paused", look.finished)
@@ -295,7 +295,7 @@ class Judge:
         tracks = [track for track in process.engines.values() if track.settled(now, self._limits) is None]
         if any(track.probe == "answered" for track in tracks):
             return now + failing.FIRST_GAP
-        regular = process.last_seen + failing.gap(self._looks_since_change)
+        regular = process.last_seen + failing.gap(self._looks_since_change, failing.longest_gap(self._limits))
         boundaries = [track.next_boundary(now, self._limits) for track in tracks if track.silent]
         return max(now, min([regular, *boundaries]))
 

@@ -53,8 +53,8 @@ class Look:
     started, finished: of the read of /metrics. returned: when the whole look was done.
     page, or failure (one of FAILED_LOOKS) with its detail.
     front: whether the rest was asked for. It is None where it was not, or not answered: health, the status of
-    /health; models, the served models, where models_status is 200; paused, from /is_paused; unit, from systemctl;
-    version, from /version.
+    /health; models, the served models, where models_status is 200; paused, from /is_paused; sleeping, from
+    /is_sleeping; unit, from systemctl; version, from /version.
     """
 
     started: float
@@ -69,6 +69,7 @@ class Look:
     models_status: t.Optional[int] = None
     models_by_vllm: bool = False
     paused: t.Optional[bool] = None
+    sleeping: t.Optional[bool] = None
     unit: t.Optional[UnitFacts] = None
     unit_error: t.Optional[str] = None
     version: t.Optional[str] = None

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """vLLM's HTTP interface: which paths are asked, and what their answers mean.
 
-/metrics, /health and /version need no key; /v1/* may. /is_paused is there in development mode only.
+/metrics, /health and /version need no key; /v1/* may. /is_paused and /is_sleeping are there in development mode only,
+and without that mode nobody can pause a server over HTTP or put it to sleep.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ def look_at_backend(server: Server, front: bool, earlier: int, monotonic: Monoto
         look = dataclasses.replace(look, version=_version(server))
     if not front or look.failure in _NOBODY_THERE:
         return look
-    return dataclasses.replace(look, **_front_end(server))
+    look = dataclasses.replace(look, **_front_end(server))
+    return dataclasses.replace(look, sleeping=_flag(server, "is_sleeping")) if _hides_sleep(look) else look
 
 
 # Whoever did not answer /metrics at all is not asked three questions more.
@@ -169,16 +171,29 @@ def _unit(server: Server) -> t.Dict[str, t.Any]:
 def _front_end(server: Server) -> t.Dict[str, t.Any]:
     health = server.endpoint.get("/health", server.timeout)
     models = server.endpoint.get("/v1/models", server.timeout)
-    paused = _json(server.endpoint.get("/is_paused", server.timeout))
     found: t.Dict[str, t.Any] = {
         "health": health.status if isinstance(health, Answer) else None,
         "models_status": models.status if isinstance(models, Answer) else None,
-        "paused": paused.get("is_paused") is True if isinstance(paused, dict) else None,
+        "paused": _flag(server, "is_paused"),
     }
     names = _model_list(models)
     if names is not None:
         found["models"], found["models_by_vllm"] = names
     return found
+
+
+def _hides_sleep(look: Look) -> bool:
+    """Whether the metrics do not show who sleeps: releases before 0.12 have no engine_sleep_state.
+
+    The others are not asked, as the answer to /is_sleeping comes from the engine: a frozen one takes all of the time-out.
+    """
+    return look.page is not None and look.page.is_vllm and all(one.asleep is None for one in look.page.engines.values())
+
+
+def _flag(server: Server, name: str) -> t.Optional[bool]:
+    """What the endpoint of this name says under this name; None where it does not say."""
+    said = _json(server.endpoint.get("/" + name, server.timeout))
+    return said.get(name) is True if isinstance(said, dict) else None
 
 
 def _version(server: Server) -> t.Optional[str]:

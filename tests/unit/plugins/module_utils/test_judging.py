@@ -328,6 +328,12 @@ def test_paused_server_is_never_probed(shown: Sample) -> None:
     assert played.probes == []
 
 
+def test_server_that_says_it_sleeps_where_the_metrics_do_not_is_never_probed() -> None:
+    played = play(Script(steady(sample(), sleeping=True)))  # before 0.12
+    assert played.words == ("sleeping", "sleep_mode")
+    assert played.probes == []
+
+
 def test_server_paused_while_the_probe_is_open_is_not_stuck() -> None:
     def look(now: float, front: bool) -> Look:
         return good(page(sample(running=2)), front, **({"paused": now > 90} if front else {}))
@@ -485,6 +491,49 @@ def test_front_end_that_freezes_during_the_check_gets_the_whole_patience_too() -
     played = play(Script(look), SHORT)
     assert played.words == ("unresponsive", "timeout")
     assert played.ended >= 10.2
+
+
+def wedged(shown: Sample, *spells: t.Tuple[float, float]) -> t.Callable[[float, bool], Look]:
+    """A silent engine behind a front end that answers nothing in these spells."""
+
+    def look(now: float, front: bool) -> Look:
+        if any(begin < now < end for begin, end in spells):
+            return failed("timeout")
+        return good(page(shown), front)
+
+    return look
+
+
+@pytest.mark.parametrize("shown", [sample(), sample(running=2, waiting=2)], ids=["idle", "busy"])
+@pytest.mark.parametrize(
+    ("spells", "silent_by"),
+    [([(1, 118)], 200), ([(2, 59), (62, 118)], 170), ([(61, 175)], 180)],
+    ids=["nearly all of it", "in two pieces", "while the probe is open"],
+)
+def test_time_in_which_reads_were_lost_is_no_silence(
+    shown: Sample, spells: t.List[t.Tuple[float, float]], silent_by: float
+) -> None:
+    played = play(Script(wedged(shown, *spells)))
+    assert played.words[0] == "stuck"  # in the end: it is frozen
+    assert played.ended > silent_by
+    good_reads = [read for read in played.looks if read.page is not None]
+    assert len([read for read in good_reads if read.started > spells[-1][1]]) >= 3
+
+
+def test_one_lost_read_does_not_prolong_the_patience() -> None:
+    played = play(Script(wedged(sample(running=2), (89, 101))))
+    assert played.words == ("stuck", "no_progress")
+    assert 120 < played.ended < 121
+
+
+def test_engine_that_worked_behind_a_wedged_front_end_is_acquitted() -> None:
+    def look(now: float, front: bool) -> Look:
+        # The page of the first read after the spell was made before the engine's output was counted.
+        return good(page(sample(running=2, tokens=1000 if now < 121 else 9000)), front)
+
+    silent = wedged(sample(running=2), (1, 119.5))
+    played = play(Script(lambda now, front: silent(now, front) if now < 121 else look(now, front)))
+    assert played.words == ("busy", "progress")
 
 
 def test_server_that_fails_now_so_and_now_so_is_stalled_in_the_end() -> None:

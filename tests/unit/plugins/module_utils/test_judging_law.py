@@ -1,7 +1,7 @@
 """The one law: no server is called stuck without proof, whatever it does.
 
 `stuck` needs one process, three good reads or more over the whole patience, no sign of life in any of them, and a
-probe that stayed unanswered for half of the patience. The judge is played against random servers; then it is broken
+probe that stayed unanswered for half of the patience; time in which reads were lost counts for neither. The judge is played against random servers; then it is broken
 on purpose, once for each clause, to see that the law finds it.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import typing as t
 
 import pytest
-from ansible_collections.fleetcheck.vllm.plugins.module_utils import engine_track, judging, life
+from ansible_collections.fleetcheck.vllm.plugins.module_utils import engine_track, failing, judging, life
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.exposition import Page, Sample
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.looks import Limits, Look
 from hypothesis import HealthCheck, Phase, given, settings
@@ -20,15 +20,19 @@ from tests.unit.plugins.module_utils.playing import WALL, Played, Script, failed
 
 ENGINES = ("0", "1")
 ROUNDING = 1e-6
+SEEN = 0.5
+"""No distance between two good reads counts for more than this part of the patience, or 30 seconds."""
 FAILURES = ("timeout", "refused", "reset", "error", "unparseable")
 
 
 @st.composite
 def histories(draw: t.Callable[..., t.Any]) -> t.List[t.Tuple[float, t.Any]]:
-    """What happens to a server at which second: a failing front end, a restart, a step of an engine, an arrival."""
+    """What happens to a server at which second: a failing front end, one that answers nothing for some seconds, a
+    restart, a step of an engine, an arrival."""
     event = st.one_of(
         st.tuples(st.just("fails"), st.sampled_from(FAILURES)),
         st.tuples(st.just("answers"), st.none()),
+        st.tuples(st.just("wedged"), st.floats(1, 9)),
         st.tuples(st.just("restarts"), st.booleans()),
         st.tuples(st.sampled_from(("tokens", "steps", "kv", "running", "arrives")), st.sampled_from(ENGINES)),
     )
@@ -53,6 +57,8 @@ class Server:
                 break
             if what in ("fails", "answers"):
                 failure = how
+            elif what == "wedged":
+                failure = "timeout" if now < when + how else None
             elif what == "restarts":
                 # A new process may by chance have gone as far as the old one.
                 start, numbers = WALL + when, {engine: self._fresh(100.0 if how else 1.0) for engine in self.engines}
@@ -113,7 +119,7 @@ def proven_engines(played: Played, limits: Limits) -> t.List[str]:
     reads = [look for look in played.looks if look.page is not None]
     while len(reads) > 1 and not all(same_process(a, b) for a, b in zip(reads, reads[1:])):
         reads.pop(0)
-    if len(reads) < 3 or reads[-1].started - reads[0].finished < limits.patience - ROUNDING:
+    if len(reads) < 3 or watched(reads, reads[0].finished, limits) < limits.patience - ROUNDING:
         return []
     silent = [
         engine
@@ -121,6 +127,13 @@ def proven_engines(played: Played, limits: Limits) -> t.List[str]:
         if not any(signs_between(a, b, engine) for a, b in zip(reads, reads[1:]))
     ]
     return [engine for engine in silent if unanswered(played, engine, reads, limits)]
+
+
+def watched(reads: t.List[Look], since: float, limits: Limits) -> float:
+    """Seconds since then in which reads came, to the start of the last one."""
+    most = min(30.0, SEEN * limits.patience)
+    times = [look.finished for look in reads[:-1]] + [reads[-1].started]
+    return sum(min(b - max(a, since), most) for a, b in zip(times, times[1:]) if b > since)
 
 
 def unanswered(played: Played, engine: str, reads: t.List[Look], limits: Limits) -> bool:
@@ -132,7 +145,7 @@ def unanswered(played: Played, engine: str, reads: t.List[Look], limits: Limits)
     ]
     if not sent or any(played.outcomes.get(number) == "answered" for number in sent):
         return False
-    open_for = reads[-1].started - played.probes[sent[-1]][0]
+    open_for = watched(reads, played.probes[sent[-1]][0], limits)
     return sent[-1] not in played.outcomes and open_for >= limits.patience / 2 - ROUNDING
 
 
@@ -183,6 +196,7 @@ MUTATIONS: t.Dict[str, t.Callable[[pytest.MonkeyPatch], None]] = {
     "two reads are enough": lambda patch: patch.setattr(
         engine_track.EngineTrack, "proven", lambda self, look, limits: self.silent and self.reads >= 2
     ),
+    "lost reads taken for silence": lambda patch: patch.setattr(failing, "most_seen", lambda limits: 1e9),
     "answers taken for silence": lambda patch: patch.setattr(
         engine_track.EngineTrack, "outcome", lambda self, what, detail, now: None
     ),

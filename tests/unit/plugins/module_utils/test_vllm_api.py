@@ -37,6 +37,7 @@ WELL = {
     "/health": Answer(200, b""),
     "/v1/models": models(BASE),
     "/is_paused": said({"detail": "Not Found"}, 404),
+    "/is_sleeping": said({"detail": "Not Found"}, 404),
 }
 
 
@@ -94,9 +95,16 @@ def test_between_the_first_two_reads_nothing_else_is_asked():
 
 def test_a_look_at_the_front_asks_what_the_server_says_of_itself():
     look, asked = backend(front=True)
-    assert asked == ["/metrics", "/health", "/v1/models", "/is_paused"]
+    assert asked == ["/metrics", "/health", "/v1/models", "/is_paused", "/is_sleeping"]
     assert (look.front, look.health, look.models_status, look.models, look.models_by_vllm) == (True, 200, 200, ("tiny",), True)
-    assert look.paused is None  # it does not say
+    assert (look.paused, look.sleeping) == (None, None)  # it does not say
+
+
+def test_who_shows_in_the_metrics_that_it_is_awake_is_not_asked_whether_it_sleeps():
+    shown = METRICS.body + b'vllm:engine_sleep_state{engine="0",sleep_state="awake"} 1.0\n'
+    look, asked = backend(front=True, metrics=Answer(200, shown, "text/plain"))
+    assert "/is_sleeping" not in asked
+    assert look.sleeping is None
 
 
 @pytest.mark.parametrize("kind", [kind for kind in reading.KINDS if kind != "too_large"])
@@ -165,22 +173,24 @@ def test_health_is_a_status_or_unknown(answer, health):
     assert backend(front=True, health=answer)[0].health == health
 
 
+@pytest.mark.parametrize("name", ["paused", "sleeping"])
 @pytest.mark.parametrize(
-    ("answer", "paused"),
+    ("answer", "expected"),
     [
-        (said({"is_paused": True}), True),
-        (said({"is_paused": False}), False),
-        (said({"is_paused": "true"}), False),
-        (said({}), False),
-        (said([True]), None),
-        (said({"is_paused": True}, 500), None),
-        (Answer(200, b"true?"), None),
-        (NOBODY, None),
+        (lambda name: said({name: True}), True),
+        (lambda name: said({name: False}), False),
+        (lambda name: said({name: "true"}), False),
+        (lambda name: said({}), False),
+        (lambda name: said([True]), None),
+        (lambda name: said({name: True}, 500), None),
+        (lambda name: Answer(200, b"true?"), None),
+        (lambda name: NOBODY, None),
     ],
-    ids=lambda value: "",
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_paused_is_what_is_paused_says(answer, paused):
-    assert backend(front=True, is_paused=answer)[0].paused is paused
+def test_paused_and_sleeping_are_what_the_endpoint_of_that_name_says(answer, expected, name):
+    look, _asked = backend(front=True, **{"is_" + name: answer("is_" + name)})
+    assert getattr(look, name) is expected
 
 
 @pytest.mark.parametrize(
