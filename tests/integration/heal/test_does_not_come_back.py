@@ -6,6 +6,15 @@ from tests.integration.heal.stage import Healed, Stage
 
 pytestmark = pytest.mark.systemd
 
+BARE = "/opt/bare"
+"""A virtual environment without requests: the check goes on with the Python of the unit."""
+
+_MAKE_BARE = f"""
+mkdir -p {BARE}/bin
+ln -sf /usr/bin/python3 {BARE}/bin/python3
+printf 'home = /usr/bin\\ninclude-system-site-packages = false\\n' > {BARE}/pyvenv.cfg
+"""
+
 
 def stopped_at_the_first(stage: Stage, done: Healed, *words: str) -> None:
     """The first server was restarted once and did not come back; the second one, which hangs too, was left as it is."""
@@ -42,5 +51,18 @@ def test_nobody_may_restart_it(stage: Stage) -> None:
     assert done.actions() == ["not_permitted", "none"]
     done = stage.heal("-e", "ansible_user=guest")
     assert done.code != 0
+    assert "sudo" in done.row("one")["action_message"]
+    assert stage.starts() == [1, 1]
+
+
+def test_no_python_of_root_is_found(stage: Stage) -> None:
+    stage.start("frozen-busy", "frozen-busy")
+    with (stage.inventory / "hosts").open("a") as inventory:
+        inventory.write(f"[vllm:vars]\nansible_python_interpreter={BARE}/bin/python3\n")
+    for host in stage.hosts.values():
+        host.run("sh", "-c", _MAKE_BARE)
+    done = stage.heal("-e", "ansible_user=guest")
+    assert done.code != 0
+    assert done.actions() == ["restart_failed", "run_stopped"], done.output
     assert "sudo" in done.row("one")["action_message"]
     assert stage.starts() == [1, 1]
