@@ -42,22 +42,22 @@ _value:
 
 
 DEFAULT = ("stuck", "dead", "unresponsive")
+_RIGHT = f"Give some of {', '.join(VERDICTS)}, as a list or joined with commas, or none."
 
 
 def fail_on(verdicts: t.Union[str, t.Sequence[str], None]) -> t.List[str]:
     """C(verdicts) as a list of known words. Raises AnsibleFilterError for a word that is no verdict."""
     words = verdicts.split(",") if isinstance(verdicts, str) else verdicts
-    if words is None or words == [""]:
+    if words is None or (isinstance(verdicts, str) and not verdicts.strip(" ,")):
         return list(DEFAULT)
+    if not isinstance(words, (list, tuple)):
+        raise AnsibleFilterError(f"vllm_fail_on is {verdicts!r}: {_RIGHT}")
     chosen = [word for word in (str(word).strip() for word in words) if word]
     if chosen == ["none"]:
         return []
     wrong = [word for word in chosen if word not in VERDICTS]
     if wrong:
-        raise AnsibleFilterError(
-            f"vllm_fail_on: '{', '.join(wrong)}' is no verdict. Give some of {', '.join(VERDICTS)},"
-            " as a list or joined with commas, or none."
-        )
+        raise AnsibleFilterError(f"vllm_fail_on: '{', '.join(wrong)}' is no verdict. {_RIGHT}")
     return chosen
 
 

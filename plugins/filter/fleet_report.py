@@ -67,6 +67,18 @@ _value:
     servers: []
 """
 
+_NUMBERS = ("reads", "probes", "elapsed", "process_start_time")
+_NUMBERS_OF_ENGINES = (
+    "running",
+    "waiting",
+    "steps",
+    "tokens",
+    "tokens_per_second",
+    "kv_cache_usage",
+    "silent_for",
+)
+_IS_REASON = re.compile("[a-z_]{1,40}").fullmatch
+_HIDDEN = "********"  # what Ansible puts in place of a secret, wherever that stands
 _UNDEFINED = re.compile(r"'[^']+' is undefined")
 
 Row = t.Dict[str, t.Any]
@@ -86,7 +98,7 @@ def fleet_report(
     else:
         results = {host: results_by_host.get(host) for host in hosts}
     states = [_state(result) for result in results.values()]
-    rows = (row for host, result in results.items() for row in _rows(host, result))
+    rows = (_named(row, hostvars) for host, result in results.items() for row in _rows(host, result))
     # Within a verdict the order is that of the inventory.
     servers = sorted(rows, key=lambda row: rank(row["verdict"]))
     return never_templated(
@@ -119,12 +131,38 @@ def _state(result: Result) -> str:
 def _understood(result: t.Mapping[str, t.Any]) -> bool:
     """Whether this is what the module returns: one host that answers nonsense must not spoil the report of all."""
     servers = result.get("servers")
-    return isinstance(servers, (list, tuple)) and all(
+    return isinstance(servers, (list, tuple)) and all(map(_is_server, servers))
+
+
+def _is_server(server: t.Any) -> bool:
+    return (
         isinstance(server, t.Mapping)
-        and all(key in server for key in ("name", "reason", "healthy", "message", "engines"))
+        and all(key in server for key in ("name", "healthy", "message", "engines"))
         and server.get("verdict") in VERDICTS
-        for server in servers
+        and bool(_IS_REASON(str(server.get("reason"))))
+        and _are_numbers(server, _NUMBERS)
+        and isinstance(server["engines"], (list, tuple))
+        and all(isinstance(engine, t.Mapping) and _are_numbers(engine, _NUMBERS_OF_ENGINES) for engine in server["engines"])
     )
+
+
+def _are_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> bool:
+    return all(isinstance(row.get(name), (int, float, type(None))) for name in names)
+
+
+def _named(row: Row, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> Row:
+    """The row with the names of the inventory where Ansible hid them, as a key that is an ordinary word stands in them."""
+    hidden = [key for key in ("name", "unit", "url") if _HIDDEN in str(row.get(key))]
+    if not hidden:
+        return row
+    try:
+        server = hostvars[row["host"]]["vllm_servers"][row["place"]]
+        known = {"unit": server.get("unit"), "url": server.get("url")}
+    # Whatever a variable that cannot be rendered raises: the row stays as it is.
+    except Exception:  # pylint: disable=broad-exception-caught
+        return row
+    known["name"] = server.get("name") or known["unit"] or known["url"]
+    return {**row, **{key: known[key] for key in hidden if known[key]}}
 
 
 def _rows(host: str, result: Result) -> t.List[Row]:
@@ -159,6 +197,11 @@ def _not_checked(host: str, result: Result) -> Row:
 
 
 def _message(result: t.Mapping[str, t.Any]) -> str:
+    if "servers" in result:
+        return (
+            "the check has left a result that cannot be read; an API key that is a number or an ordinary word does"
+            " that, as Ansible hides it wherever it stands"
+        )
     message = str(result.get("msg", "the check of this host left no result"))
     undefined = _UNDEFINED.search(message)
     if undefined:

@@ -51,7 +51,7 @@ def results_from_here(
 ) -> t.Dict[str, Row]:
     """The results by host. C(from_controller) says where they come from."""
     rows: t.Dict[str, t.List[Row]] = {}
-    for (host, unit), row in zip(here["places"], result["servers"]):
+    for (host, unit), row in zip(here["places"], result.get("servers", [])):
         rows.setdefault(host, []).append({**row, "unit": unit})
     results = {host: _host_result(servers) for host, servers in rows.items()}
     if not healthy_too:

@@ -10,6 +10,7 @@ import typing as t
 import urllib.parse
 
 from ansible.errors import AnsibleFilterError
+from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..module_utils import options
 from ..plugin_utils.numbers import seconds
@@ -47,11 +48,13 @@ _value:
     - C(options) are those of the module. They may hold API keys.
     - C(places) has the host and the unit of each server, in the same order.
     - C(failed) has a sentence for each host that was left out. C(longest) is the longest patience in seconds.
+    - C(wrong) has a sentence for each setting that differs between hosts; nothing may be read then.
   type: dict
   sample:
     options: {"servers": [{"url": "http://192.0.2.7:8000", "name": "vllm.service"}], "timeout": 10}
     places: [["gpu-07", "vllm.service"]]
     failed: {}
+    wrong: []
     longest: 120
 """
 
@@ -66,7 +69,7 @@ _THRESHOLDS = {"patience": 120, "startup_grace": 900}
 
 
 def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) -> t.Dict[str, t.Any]:
-    """One list of servers. Raises AnsibleFilterError for settings that differ between hosts."""
+    """One list of servers. What is wrong for all is returned and not raised, as the task that asks hides its errors."""
     entries: t.List[t.Dict[str, t.Any]] = []
     places: t.List[t.Tuple[str, t.Any]] = []
     failed: t.Dict[str, str] = {}
@@ -78,15 +81,18 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
             mine = [_entry(server, variables, host) for server in servers]
             for name, default in _COMMON.items():
                 value = variables.get("vllm_check_" + name, default)
-                common[name].setdefault(str(value), value)
+                common[name].setdefault(_alike(name, value), value)
         # A variable that cannot be rendered (an undefined secret, say) raises what that ansible-core raises for it.
         except Exception as error:  # pylint: disable=broad-exception-caught
             failed[host] = "its variables cannot be used: %s" % error
             continue
         entries += mine
         places += [(host, server.get("unit")) for server in servers]
+    wrong = [_differs(name, values) for name, values in common.items() if len(values) > 1]
+    values = {name: next(iter(values.values()), _COMMON[name]) for name, values in common.items()}
     return {
-        "options": {"servers": entries, **{name: _one_of(name, values) for name, values in common.items()}},
+        "options": {"servers": entries, **values},
+        "wrong": wrong,
         "places": places,
         "failed": failed,
         "longest": max((seconds(entry["patience"]) or 0.0 for entry in entries), default=0.0),
@@ -94,9 +100,26 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
 
 
 def _listed(servers: t.Any) -> t.Sequence[Vars]:
+    right = "read from the controller, the servers must be listed"
     if isinstance(servers, str):
-        raise options.OptionError("vllm_servers", _word(servers), "read from the controller, the servers must be listed")
-    return servers
+        raise options.OptionError("vllm_servers", _word(servers), right)
+    if not isinstance(servers, (list, tuple)) or not servers or not all(isinstance(one, t.Mapping) for one in servers):
+        raise options.OptionError("vllm_servers", _shape(servers), right)
+    return [{name: value for name, value in server.items() if not _is_omitted(value)} for server in servers]
+
+
+def _shape(value: t.Any) -> str:
+    """What kind of value it is, without what is in it."""
+    if not value:
+        return "empty"
+    if isinstance(value, t.Mapping):
+        return "one dictionary"
+    return "a list of other things" if isinstance(value, (list, tuple)) else "no list"
+
+
+def _is_omitted(value: t.Any) -> bool:
+    """Whether the module would take it as not given; C(omit) is such a text before ansible-core 2.19."""
+    return value is None or str(value).startswith("__omit_place_holder__")
 
 
 def _word(text: str) -> str:
@@ -104,13 +127,19 @@ def _word(text: str) -> str:
     return text if re.fullmatch(r"\w{1,20}", text) else "(a text)"
 
 
-def _one_of(name: str, values: t.Mapping[str, t.Any]) -> t.Any:
-    if len(values) > 1:
-        raise AnsibleFilterError(
-            "vllm_check_%s differs between hosts (%s): read from the controller, all hosts must have the same"
-            % (name, ", ".join(sorted(values)))
-        )
-    return next(iter(values.values()), _COMMON[name])
+def _alike(name: str, value: t.Any) -> str:
+    """One text for all spellings that the module takes for the same value."""
+    if name in ("probe", "validate_certs"):
+        return str(boolean(value, strict=False)).lower()
+    number = seconds(value) if name == "timeout" else None
+    return str(value or "") if number is None else "%g" % number
+
+
+def _differs(name: str, values: t.Iterable[str]) -> str:
+    return "vllm_check_%s differs between hosts (%s): read from the controller, all hosts must have the same" % (
+        name,
+        ", ".join(sorted(values)),
+    )
 
 
 def _entry(server: Vars, variables: Vars, host: str) -> t.Dict[str, t.Any]:

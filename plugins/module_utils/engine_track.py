@@ -162,6 +162,7 @@ class EngineTrack:
         return EngineEvidence(
             engine=self.label,
             sample=self._after,
+            reads=self.reads,
             interval=self.interval,
             tokens=None if before is None or after is None else after - before,
             signs=dict(self.signs),

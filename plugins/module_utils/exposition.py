@@ -49,8 +49,8 @@ _ONLY_ENGINE = "0"  # releases without the label `engine` have one engine
 # The label goes into messages and into the header of a probe: only what can do no harm there.
 _IS_ENGINE_LABEL = re.compile(r"[A-Za-z0-9_.:-]{1,40}").fullmatch
 _TOO_MUCH = 1e30  # a GPU's floating point operations of ten years are 1e25; sums beyond this may get infinite
-_MODEL_NAME_LENGTH = 200
 _MODEL_NAMES = 20
+_ENGINES = 512  # each may be sent a probe, over a connection of its own
 
 
 class Unparseable(ValueError):
@@ -110,8 +110,10 @@ def parse(body: bytes) -> Page:
         if not _IS_ENGINE_LABEL(label):
             raise Unparseable("a strange label `engine`")
         building.setdefault(label, _Building()).add(name[len("vllm:") :], labels, value)
+        if len(building) > _ENGINES:
+            raise Unparseable("more engines than any server has")
         if "model_name" in labels:
-            models.setdefault(labels["model_name"][:_MODEL_NAME_LENGTH])
+            models.setdefault(labels["model_name"])
     if is_vllm and not building:
         building[_ONLY_ENGINE] = _Building()
     engines = {label: building[label].sample() for label in sorted(building)}

@@ -307,8 +307,7 @@ class Judge:
             starts.append(about.unit.started)
         if process.page.start_time is not None:
             started = process.page.start_time - self._wall_offset
-            # One in the future comes of a clock that was set since; systemd does not go by that clock.
-            if about.unit is None or about.unit.started is None or started <= now + CLOCK_TOLERANCE:
+            if started <= now + CLOCK_TOLERANCE:  # one in the future comes of another clock, or of one that was set since
                 starts.append(started)
         return now - max(starts) if starts else None
 
@@ -322,6 +321,7 @@ class Judge:
             engines=tuple(track.evidence(now) for track in tracks),
             restarted_meanwhile=self._restarted,
             failing_for=self._streak.lasted if self._streak else 0.0,
+            failing_tries=self._streak.looks if self._streak else 0,
             age=self._age(now) if self._process else None,
         )
 
@@ -378,6 +378,7 @@ class ProxyJudge:
             failed=self._failed,
             detail=look.detail,
             failing_for=self._streak.lasted if self._streak else 0.0,
+            failing_tries=self._streak.looks if self._streak else 0,
             unit=look.unit,
             unit_error=look.unit_error,
             models=look.models or (),

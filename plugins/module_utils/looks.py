@@ -97,7 +97,7 @@ class Step:
 class EngineEvidence:
     """What was seen of one engine. interval: seconds between the two samples that decided; tokens: generated between
     them; signs: the series that moved, with their change; silent_for: seconds without any; probe: what became of
-    the probe ("open" or one of PROBE_OUTCOMES); probe_for: seconds it took, or has been open."""
+    the probe ("open" or one of PROBE_OUTCOMES); probe_for: seconds it took, or has been open; reads: of this process."""
 
     engine: str
     sample: Sample
@@ -108,6 +108,7 @@ class EngineEvidence:
     probe: t.Optional[str] = None
     probe_detail: str = ""
     probe_for: float = 0.0
+    reads: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +116,8 @@ class Judgement:
     """The verdict on one server, with what it rests on.
 
     reads: good reads of /metrics; failed: failed ones; probes: number sent; elapsed: seconds since the first look;
-    detail: what went wrong, in our own words; age: of the process in seconds, where known.
+    detail: what went wrong, in our own words, in the last failing_tries looks over failing_for seconds; age: of the
+    process in seconds, where known.
     """
 
     verdict: str
@@ -129,6 +131,7 @@ class Judgement:
     restarted_meanwhile: bool = False
     detail: str = ""
     failing_for: float = 0.0
+    failing_tries: int = 0
     age: t.Optional[float] = None
     page: t.Optional[Page] = None
     unit: t.Optional[UnitFacts] = None

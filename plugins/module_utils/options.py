@@ -45,6 +45,8 @@ ARGUMENT_SPEC: t.Dict[str, t.Any] = {
 }
 
 
+_NOT_BASE = ("/v1", "/v1/models", "/v1/completions", "/v1/chat/completions", "/metrics", "/health")
+
 LONGEST = 7 * 24 * 3600.0
 """The most seconds that any option takes."""
 
@@ -117,7 +119,7 @@ def check_seconds(option: str, value: float, least: float) -> None:
 
 def base_url(option: str, url: str) -> str:
     """The URL without a trailing slash. Raises OptionError where it is no base URL of a server."""
-    right = "it must be a base URL such as http://127.0.0.1:8000, without /v1"
+    right = "it must be a base URL such as http://127.0.0.1:8000, without /v1 or /metrics"
     if "@" in url:  # whatever else is wrong with it, a password is not shown
         raise OptionError(option, "(not shown)", "it must not hold a user or password; use api_key for a key")
     try:
@@ -127,7 +129,7 @@ def base_url(option: str, url: str) -> str:
         raise OptionError(option, url, right) from None
     path = parts.path.rstrip("/")
     fits = parts.scheme in ("http", "https") and parts.hostname and port_is_right
-    if not fits or parts.query or parts.fragment or path.endswith("/v1") or not url.isprintable() or " " in url:
+    if not fits or parts.query or parts.fragment or path.endswith(_NOT_BASE) or not url.isprintable() or " " in url:
         raise OptionError(option, url, right)
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 

@@ -130,7 +130,9 @@ def _same_unit(one: Row, other: Row) -> bool:
 
 
 def _unit(row: Row) -> t.Tuple[str, str]:
-    return row["unit"], row.get("scope", "system")
+    name = row["unit"]
+    # Read from the controller there is no InvocationID that would tell that systemctl takes both for one.
+    return name if "." in name else name + ".service", row.get("scope", "system")
 
 
 def _invocation(row: Row) -> str:

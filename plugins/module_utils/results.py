@@ -15,6 +15,7 @@ from .exposition import Sample
 from .looks import EngineEvidence, Judgement
 from .systemd import UnitFacts
 
+_MODEL_NAME = 200  # characters of a model's name that are shown
 
 def report(names: t.Sequence[str], targets: t.Sequence[Target], judgements: t.Sequence[Judgement]) -> t.Dict[str, t.Any]:
     """The return values of a whole run: the worst verdict, counts, and one dict per server in the order asked."""
@@ -44,7 +45,7 @@ def _server(name: str, target: Target, judgement: Judgement) -> t.Dict[str, t.An
         "elapsed": round(judgement.elapsed, 3),
         "restarted_meanwhile": judgement.restarted_meanwhile,
         "vllm_version": judgement.version,
-        "models": list(judgement.models),
+        "models": [name[:_MODEL_NAME] for name in judgement.models],
         "process_start_time": judgement.page.start_time if judgement.page else None,
         "systemd": _systemd(judgement, target),
         "last_sample": last_sample(judgement),

@@ -199,7 +199,7 @@ def _flag(server: Server, name: str) -> t.Optional[bool]:
 def _version(server: Server) -> t.Optional[str]:
     said = _json(server.endpoint.get("/version", server.timeout))
     version = said.get("version") if isinstance(said, dict) else None
-    return version[:100].encode("utf-8", "replace").decode() if isinstance(version, str) else None
+    return version[:100] if isinstance(version, str) and version.isprintable() else None
 
 
 def _model_list(read: t.Union[Answer, Failure]) -> t.Optional[t.Tuple[t.Tuple[str, ...], bool]]:
@@ -209,14 +209,17 @@ def _model_list(read: t.Union[Answer, Failure]) -> t.Optional[t.Tuple[t.Tuple[st
     if not isinstance(entries, list):
         return None
     base = [entry for entry in entries if isinstance(entry, dict) and not entry.get("parent")]
-    names = tuple(entry["id"][:200] for entry in base if _is_text(entry.get("id")))[:20]
+    names = tuple(entry["id"] for entry in base if _is_name(entry.get("id")))[:20]
     return names, any(entry.get("owned_by") == "vllm" for entry in base)
 
 
-def _is_text(said: t.Any) -> bool:
-    """Whether it is text that can be written down: JSON may hold half a character, which Ansible takes from no module."""
+def _is_name(said: t.Any) -> bool:
+    """Whether it is text that can be written down: JSON may hold half a character, which Ansible takes from no module.
+
+    Not cut if it is long: a probe must name the model in full.
+    """
     try:
-        return isinstance(said, str) and bool(said.encode("utf-8"))
+        return isinstance(said, str) and 0 < len(said.encode("utf-8")) <= exposition.LONGEST_LINE
     except UnicodeEncodeError:
         return False
 

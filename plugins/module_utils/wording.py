@@ -91,7 +91,7 @@ def _silent(judgement: Judgement) -> str:
     return "%s%s, nothing moved in %d reads over %s" % (
         which,
         _gauges([engine]),
-        judgement.reads,
+        engine.reads,
         seconds(engine.silent_for),
     )
 
@@ -139,7 +139,7 @@ def _reads_lost(judgement: Judgement, unit: str) -> str:
 
 def _failing(what: str) -> t.Callable[[Judgement, str], str]:
     def say(judgement: Judgement, unit: str) -> str:
-        tries = _many(judgement.failed, "try", "tries")
+        tries = _many(judgement.failing_tries, "try", "tries")
         return "%s (%s; %s in %s)" % (what, judgement.detail, tries, seconds(judgement.failing_for))
 
     return say
@@ -200,7 +200,7 @@ _SENTENCES: t.Dict[t.Tuple[str, str], t.Callable[[Judgement, str], str]] = {
     ("dead", "engine_dead"): lambda judgement, unit: "its engine died: %s and nothing moved" % judgement.detail,
     ("dead", "unit_inactive"): _unit_is,
     ("dead", "unit_failed"): _unit_is,
-    ("unresponsive", "timeout"): _failing("connections are taken, but nothing is answered"),
+    ("unresponsive", "timeout"): _failing("nothing is answered at its address"),
     ("unknown", "no_metrics"): _failing("vLLM answers, but exports no metrics of its engine, as with --disable-log-stats"),
     ("unknown", "not_vllm"): _failing("what answers there is not vLLM"),
     ("unknown", "unauthorized"): _unauthorized,

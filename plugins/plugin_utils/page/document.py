@@ -23,7 +23,7 @@ _TAB_COLOURS = {BAD: "#c4161c", UNSURE: "#9a5b00", FINE: "#15803d"}
 _MEANINGS = (
     ("stuck", "proven: no sign of life over the whole patience, and a one-token request unanswered"),
     ("dead", "nothing listens, or vLLM itself says that its engine died"),
-    ("unresponsive", "connections are taken, nothing answers"),
+    ("unresponsive", "nothing is answered, and nothing is refused"),
     ("stalled", "silent for the whole patience, but something stands in the way of proof"),
     ("unknown", "no basis for a verdict"),
     ("starting", "still starting, or going down"),

@@ -103,13 +103,31 @@ def test_ansible_has_nothing_to_warn_of(checked: Checked):
 
 
 def test_settings_that_must_be_alike_are_named_where_they_are_not(
-    newest: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path: Path
+    edge: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path: Path
 ):
     same = {"vllm_servers": [{"url": servers.idle.url}], **NO_WAY}
     hosts = inventory(tmp_path, {"a": same, "b": {**same, "vllm_check_timeout": 3}})
-    run = play(anywhere(newest), hosts, clone / "playbooks" / "check.yml")
+    run = play(anywhere(edge), hosts, clone / "playbooks" / "check.yml")
     assert run.code != 0
     assert "vllm_check_timeout differs between hosts (10, 3)" in run.output
+
+
+def test_a_fleet_of_which_no_host_can_be_read_still_has_a_table(
+    newest: str, anywhere: Anywhere, clone: Path, tmp_path: Path
+):
+    hosts = inventory(tmp_path, {"a": {"vllm_servers": [], **NO_WAY}, "b": {"vllm_servers": {"url": "x"}, **NO_WAY}})
+    run = play(anywhere(newest), hosts, clone / "playbooks" / "check.yml")
+    assert run.code != 0
+    assert "vllm_servers is 'empty'" in run.row("a")
+    assert "vllm_servers is 'one dictionary'" in run.row("b")
+
+
+def test_another_place_to_check_from_is_an_error(newest: str, anywhere: Anywhere, clone: Path, tmp_path: Path):
+    hosts = inventory(tmp_path, {"a": NO_WAY})
+    run = play(anywhere(newest), hosts, clone / "playbooks" / "check.yml", "-e", "vllm_check_from=controler")
+    assert run.code != 0
+    assert "vllm_check_from is 'controler': it must be host or controller" in run.output
+    assert "TASK [Show the fleet" not in run.output
 
 
 def test_more_servers_than_one_process_judges(newest: str, anywhere: Anywhere, clone: Path, servers: Servers, tmp_path: Path):

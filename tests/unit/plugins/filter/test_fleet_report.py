@@ -99,13 +99,51 @@ def test_a_fleet_is_healthy_when_every_server_was_judged_and_none_is_sick(result
         {"servers": [server("fine")]},
         {"servers": [{"verdict": "busy"}]},
         {"verdict": "busy"},
+        {"servers": [server(reason="not_********")]},
+        {"servers": [server(reads="VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")]},
+        {"servers": [server(engines="busy")]},
+        {"servers": [server(engines=[{"running": "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"}])]},
     ],
-    ids=["no list", "no dictionaries", "no verdict we know", "keys missing", "no servers"],
+    ids=[
+        "no list",
+        "no dictionaries",
+        "no verdict we know",
+        "keys missing",
+        "no servers",
+        "a reason with a key in it",
+        "a number that is a key",
+        "no list of engines",
+        "a number of an engine that is a key",
+    ],
 )
 def test_a_host_that_answers_nonsense_does_not_spoil_the_report(nonsense):
     fleet = report({"a": {"vllm_check_result": nonsense}, "b": checked(server())})
     assert fleet["hosts"] == {"checked": 1, "unreachable": 0, "failed": 1}
     assert [row["host"] for row in fleet["servers"]] == ["a", "b"]
+
+
+def test_a_result_that_cannot_be_read_says_what_may_have_spoilt_it():
+    (row,) = report({"a": checked(server(elapsed="VALUE_SPECIFIED_IN_NO_LOG_PARAMETER"))})["servers"]
+    assert (row["verdict"], row["reason"]) == ("unknown", "check_failed")
+    assert "API key" in row["message"]
+
+
+def test_names_that_ansible_hid_are_those_of_the_inventory():
+    hidden = {"name": "********.service", "unit": "********.service", "url": "http://********.example:8000"}
+    known = {"unit": "vllm.service", "url": "http://vllm.example:8000"}
+    hosts = {
+        "a": {**checked(server(), server(**hidden)), "vllm_servers": [{}, known]},
+        "b": {**checked(server(**hidden)), "vllm_servers": [{**known, "name": "vllm"}]},
+        "c": checked(server(**hidden)),  # nothing is known of it
+    }
+    rows = {(row["host"], row["place"]): row for row in report(hosts)["servers"]}
+    named = {key: (row["name"], row.get("unit"), row.get("url")) for key, row in rows.items()}
+    assert named == {
+        ("a", 0): ("vllm.service", None, None),
+        ("a", 1): ("vllm.service", *known.values()),
+        ("b", 0): ("vllm", *known.values()),
+        ("c", 0): tuple(hidden.values()),
+    }
 
 
 def test_the_report_is_json_even_where_a_server_exports_what_is_no_number():

@@ -1,7 +1,6 @@
 """The servers of many hosts as one list for one run on the controller."""
 
 import pytest
-from ansible.errors import AnsibleFilterError
 from ansible_collections.fleetcheck.vllm.plugins.filter.servers_from_here import servers_from_here
 
 
@@ -82,7 +81,42 @@ def test_a_host_that_cannot_be_right_is_left_out_and_named(variables, why):
 
 
 def test_what_one_run_can_have_only_once_must_be_alike():
-    with pytest.raises(AnsibleFilterError, match=r"vllm_check_timeout differs between hosts \(10, 3\)"):
-        servers_from_here({"a": {}, "b": {"vllm_check_timeout": 3}}, ["a", "b"])
+    unlike = servers_from_here({"a": {}, "b": {"vllm_check_timeout": 3, "vllm_check_probe": "no"}}, ["a", "b"])
+    assert [said.split(":")[0] for said in unlike["wrong"]] == [
+        "vllm_check_probe differs between hosts (false, true)",
+        "vllm_check_timeout differs between hosts (10, 3)",
+    ]
     alike = servers_from_here({"a": {"vllm_check_timeout": 3}, "b": {"vllm_check_timeout": 3}}, ["a", "b"])
     assert alike["options"]["timeout"] == 3
+    assert alike["wrong"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [("timeout", 10, 10.0), ("timeout", "3", 3), ("probe", True, "true"), ("validate_certs", "no", False), ("ca_path", "", None)],
+)
+def test_two_spellings_of_one_value_are_alike(name, one, other):
+    name = "vllm_check_" + name
+    assert servers_from_here({"a": {name: one}, "b": {name: other}}, ["a", "b"])["wrong"] == []
+
+
+@pytest.mark.parametrize("value", [None, "__omit_place_holder__8f3e"])
+def test_what_is_omitted_is_not_given(value):
+    server = {"url": "http://127.0.0.1:8001", "patience": value, "api_key": value, "name": value}
+    here = servers_from_here({"a": {"vllm_servers": [server], "vllm_check_patience": 30}}, ["a"])
+    assert here["failed"] == {}
+    assert here["options"]["servers"] == [
+        {"url": "http://a:8001", "name": "http://127.0.0.1:8001", "patience": 30, "startup_grace": 900}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("servers", "shape"),
+    [([], "'empty'"), (None, "'empty'"), ({"url": "http://k3y"}, "'one dictionary'"), (["http://k3y"], "'a list of other things'"), (8000, "'no list'")],
+    ids=["no server", "null", "a dictionary", "texts", "a number"],
+)
+def test_servers_of_a_wrong_shape_are_named_without_what_is_in_them(servers, shape):
+    here = servers_from_here({"a": {"vllm_servers": servers}, "b": {}}, ["a", "b"])
+    assert "vllm_servers is %s: " % shape in here["failed"]["a"]
+    assert "k3y" not in here["failed"]["a"]
+    assert here["places"] == [("b", None)]

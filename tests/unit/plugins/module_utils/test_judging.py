@@ -214,6 +214,14 @@ def test_young_process_is_stalled_and_not_stuck() -> None:
     assert played.words == ("stalled", "too_young")
 
 
+@pytest.mark.parametrize("started", [None, -100_000.0])
+def test_process_that_starts_in_the_future_is_not_young_for_ever(started: t.Optional[float]) -> None:
+    # Its clock is ahead of ours, or was set back since: no process starts after it was read.
+    unit = None if started is None else UnitFacts("loaded", "active", "running", "a", 5, 0, started)
+    shown = page(sample(running=3), start=WALL + 100_000)
+    assert play(Script(lambda now, front: good(shown, front, unit=unit))).words == ("stuck", "no_progress")
+
+
 def test_young_unit_is_stalled_even_where_no_start_time_is_exported() -> None:
     look = steady(sample(running=3), start=None, unit=unit(started=-300.0))
     assert play(Script(look)).words == ("stalled", "too_young")

@@ -193,11 +193,16 @@ def test_units_of_one_name_that_are_the_systems_and_a_users_are_two():
 
 def test_a_unit_is_known_under_another_name_by_its_invocation():
     one, other = {"invocation_id": "5c0ee6c2"}, {"invocation_id": "6d1ff7d3"}
-    alias = {"unit": "vllm", "models": ["other"]}
+    alias = {"unit": "llm.service", "models": ["other"]}
     assert words([row("a", systemd=one), row("a", "busy", systemd=one, **alias)])[0] == "unit_serves_others"
     assert words([row("a", systemd=one), row("a", "busy", systemd=other, **alias)])[0] == "restart"
     assert words([row("a", systemd={}), row("a", "busy", systemd={}, **alias)])[0] == "restart"
     assert words([row("a", systemd=None), row("a", "busy", systemd={"error": "no answer"}, **alias)])[0] == "restart"
+
+
+def test_a_unit_without_its_suffix_is_the_service():
+    assert words([row("a"), row("a", "busy", unit="vllm", models=["other"])])[0] == "unit_serves_others"
+    assert words([row("a"), row("a", "busy", unit="vllm.socket", models=["other"])])[0] == "restart"
 
 
 # The limit of one run

@@ -11,7 +11,7 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.verdicts import RE
 
 EVIL = "\x1b[2J\nIgnore this host"
 UNIT = UnitFacts("loaded", "active", "running", "5c0ee6c2", 4711, 0, 100.0)
-SILENT = EngineEvidence("0", Sample({}, 3.0, 1.0, 0.5), 15.0, 0.0, {}, 120.02, "open", "", 60.01)
+SILENT = EngineEvidence("0", Sample({}, 3.0, 1.0, 0.5), 15.0, 0.0, {}, 120.02, "open", "", 60.01, 12)
 MOVING = EngineEvidence("0", Sample({}, 2.0, 0.0, 0.5), 0.5, 107.0, {"generation_tokens_total": 107.0}, 0.0)
 QUIET = EngineEvidence("0", Sample({}, 0.0, 0.0, 0.0), 0.25, 0.0, {}, 0.3, "answered", "HTTP 200", 0.042)
 EVERY = [(verdict, reason) for verdict, reasons in REASONS.items() for reason in reasons]
@@ -23,10 +23,11 @@ def judgement(verdict, reason, *engines, **more):
         "elapsed": 120.5,
         "limits": Limits(),
         "engines": engines,
-        "reads": 12,
-        "failed": 3,
+        "reads": 15,  # three of them of the process before
+        "failed": 4,
         "detail": "HTTP 503",
         "failing_for": 1.76,
+        "failing_tries": 3,
         "unit": UNIT,
         "models": (EVIL,),
         "version": EVIL,
@@ -154,7 +155,7 @@ def test_every_sentence_is_one_line_in_our_own_words(verdict, reason, unit, rest
             "reads_lost",
             [SILENT],
             {},
-            "3 of 15 reads of /metrics failed in 120 s (last: HTTP 503), so neither work nor a hang can be shown",
+            "4 of 19 reads of /metrics failed in 120 s (last: HTTP 503), so neither work nor a hang can be shown",
         ),
         (
             "dead",
@@ -188,8 +189,8 @@ def test_every_sentence_is_one_line_in_our_own_words(verdict, reason, unit, rest
             "unresponsive",
             "timeout",
             [],
-            {"detail": "no complete answer within 10 s", "failed": 1, "failing_for": 10.0},
-            "connections are taken, but nothing is answered (no complete answer within 10 s; 1 try in 10 s)",
+            {"detail": "no complete answer within 10 s", "failing_tries": 1, "failing_for": 10.0},
+            "nothing is answered at its address (no complete answer within 10 s; 1 try in 10 s)",
         ),
         (
             "unknown",
