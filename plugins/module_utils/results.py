@@ -17,6 +17,7 @@ from .systemd import UnitFacts
 
 _MODEL_NAME = 200  # characters of a model's name that are shown
 
+
 def report(names: t.Sequence[str], targets: t.Sequence[Target], judgements: t.Sequence[Judgement]) -> t.Dict[str, t.Any]:
     """The return values of a whole run: the worst verdict, counts, and one dict per server in the order asked."""
     words = [judgement.verdict for judgement in judgements]

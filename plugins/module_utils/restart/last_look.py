@@ -48,6 +48,8 @@ def _not_frozen(
         return "/metrics cannot be read any more (%s)" % look.detail
     if look.paused:
         return "its scheduler was paused meanwhile"
+    if look.sleeping:
+        return "it was put to sleep meanwhile"
     moved = differences(last_sample, look.page)
     if moved is not None:
         return moved

@@ -14,11 +14,16 @@ import socket
 import typing as t
 import urllib.parse
 
-from .. import bounded
+from .. import bounded, reading, vllm_api
 from ..discovery import processes, survey
 
 TIME_LIMIT = 10.0
 """Seconds for looking at the open files of all processes."""
+
+ANSWER_WITHIN = 2.0
+"""Seconds that each other port of the unit gets to show vLLM's metrics."""
+
+_MOST_PORTS = 16
 
 _EVERY_ADDRESS = ("0.0.0.0", "::")
 
@@ -45,6 +50,27 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
     return "port %d of this host belongs to %s, not to %s" % (port, ", ".join(others), unit)
 
 
+def elsewhere(server: vllm_api.Server, unit: str, proc: str = "/proc") -> t.Optional[str]:
+    """Where the unit serves vLLM, as a sentence, if nothing listens at the server's own address; None if nowhere.
+
+    A wrong port in the inventory makes a server that works look dead.
+    """
+    wanted = processes.Home(unit, os.getuid() if server.scope == "user" else None)
+    found = bounded.within(TIME_LIMIT, proc, lambda: _ports(wanted, proc))
+    ports = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[int]", found)
+    port = next((port for port in ports[:_MOST_PORTS] if _serves_vllm(server, port)), None)
+    return None if port is None else "%s serves vLLM on port %d, so the address is wrong and not the server" % (unit, port)
+
+
+def _serves_vllm(server: vllm_api.Server, port: int) -> bool:
+    parts = urllib.parse.urlsplit(server.endpoint.url)
+    url = urllib.parse.urlunsplit(parts._replace(netloc="127.0.0.1:%d" % port))
+    # Without the key, and whatever the certificate: this may be anything.
+    other = vllm_api.Server(reading.Endpoint(url, verify=False), timeout=ANSWER_WITHIN)
+    look = vllm_api.look_at_backend(other, front=False, earlier=2)
+    return look.page is not None and look.page.is_vllm
+
+
 def _addresses(host: str) -> t.FrozenSet[str]:
     """The addresses that a host of a URL stands for; empty where they cannot be known."""
     found = bounded.within(bounded.FILE_TIMEOUT, host, lambda: socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
@@ -53,14 +79,30 @@ def _addresses(host: str) -> t.FrozenSet[str]:
     return frozenset(str(one[4][0]) for one in t.cast("t.List[t.Any]", found))
 
 
+def _ports(wanted: processes.Home, proc: str) -> t.List[int]:
+    """The ports on which processes of the unit listen."""
+    ports = {listener.inode: listener.port for listener in _listeners(proc)}
+    pids = [name for name in os.listdir(proc) if name.isdigit()] if ports else []
+    inodes = [
+        _sockets("%s/%s/fd" % (proc, pid)) & ports.keys()
+        for pid in pids
+        if _home("%s/%s" % (proc, pid)) == wanted
+    ]
+    return sorted({ports[inode] for inode in set().union(*inodes)})
+
+
 def _holders(port: int, addresses: t.FrozenSet[str], proc: str) -> t.List[processes.Home]:
     """The units whose processes listen on the port, at one of the addresses where these are known."""
-    tables = [_text("%s/net/%s" % (proc, name)) for name in ("tcp", "tcp6")]
-    listeners = [listener for table in tables for listener in processes.listeners(table) if listener.port == port]
+    listeners = [listener for listener in _listeners(proc) if listener.port == port]
     inodes = {one.inode for one in listeners if not addresses or one.address in (*_EVERY_ADDRESS, *addresses)}
     pids = [name for name in os.listdir(proc) if name.isdigit()] if inodes else []
     homes = [_home("%s/%s" % (proc, pid)) for pid in pids if inodes & _sockets("%s/%s/fd" % (proc, pid))]
-    return [processes.Home(home.unit, home.uid) for home in homes if home.unit is not None]
+    return [home for home in homes if home.unit is not None]
+
+
+def _listeners(proc: str) -> t.List[processes.Listener]:
+    tables = [_text("%s/net/%s" % (proc, name)) for name in ("tcp", "tcp6")]
+    return [listener for table in tables for listener in processes.listeners(table)]
 
 
 def _sockets(folder: str) -> t.Set[int]:
@@ -79,7 +121,8 @@ def _inode(link: str) -> t.Optional[int]:
 
 
 def _home(process: str) -> processes.Home:
-    return processes.home(processes.systemd_path(_text(process + "/cgroup")))
+    found = processes.home(processes.systemd_path(_text(process + "/cgroup")))
+    return processes.Home(found.unit, found.uid)  # a container of a unit counts as the unit's
 
 
 def _text(path: str) -> str:

@@ -113,7 +113,7 @@ def _lock(order: Order, held: contextlib.ExitStack) -> None:
 
 def _ask_guards(order: Order) -> systemd.UnitFacts:
     facts = _unit_as_judged(order)
-    _refuse_another_server(order)
+    _refuse_another_server(order, facts)
     _refuse_pause(order)
     _refuse_over_budget(order, facts)
     _refuse_lost_gpu()
@@ -144,8 +144,10 @@ def _unit_as_judged(order: Order) -> systemd.UnitFacts:
     return facts
 
 
-def _refuse_another_server(order: Order) -> None:
+def _refuse_another_server(order: Order, facts: systemd.UnitFacts) -> None:
     objection = ownership.objection(order.server.endpoint.url, order.unit, order.server.scope)
+    if objection is None and order.verdict == "dead" and facts.active_state == "active":
+        objection = ownership.elsewhere(order.server, order.unit)
     if objection is not None:
         raise _No("wrong_unit", objection)
 

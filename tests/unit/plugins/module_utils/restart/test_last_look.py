@@ -170,6 +170,11 @@ def test_a_server_that_was_paused_is_left_alone(server):
     assert "paused" in last_look.objection("stuck", judged("0"), SERVER)
 
 
+def test_a_server_that_was_put_to_sleep_unseen_by_its_metrics_is_left_alone(server):
+    server(look(page(), sleeping=True))
+    assert "sleep" in last_look.objection("stuck", judged("0"), SERVER)
+
+
 def test_each_frozen_engine_is_asked_by_its_name_and_one_that_answers_is_enough(server):
     before, shown = judged("0", "2", e0=BUSY, e1=IDLE, e2=IDLE), page(e0=BUSY, e1=IDLE, e2=IDLE)
     probes = server(look(shown))

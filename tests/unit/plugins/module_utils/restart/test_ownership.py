@@ -1,9 +1,12 @@
 """The unit that would be restarted is the one that runs the server, as far as this host can tell."""
 
+import http.server
 import os
+import threading
 
 import pytest
-from ansible_collections.fleetcheck.vllm.plugins.module_utils import bounded
+from ansible_collections.fleetcheck.vllm.plugins.module_utils import bounded, vllm_api
+from ansible_collections.fleetcheck.vllm.plugins.module_utils.reading import Endpoint
 from ansible_collections.fleetcheck.vllm.plugins.module_utils.restart import ownership
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -172,3 +175,60 @@ def test_a_container_that_a_unit_keeps_below_itself_is_the_units(proc):
     proc.process("0::/system.slice/b.service/libpod-payload-%s\n" % ("a1" * 32), proc.socket(8000))
     assert proc.objection("b.service") is None
     assert proc.objection() == "port 8000 of this host belongs to b.service, not to a.service"
+
+
+# A server that seems dead, as its address is wrong
+
+
+class _Metrics(http.server.BaseHTTPRequestHandler):
+    body = b"vllm:num_requests_running 1.0\n"
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Authorization")))
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_arguments):
+        pass
+
+
+class _OtherMetrics(_Metrics):
+    body = b"up 1\n"
+
+
+@pytest.fixture
+def listening(request):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), request.param) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def elsewhere(proc, unit="a.service"):
+    server = vllm_api.Server(Endpoint("http://127.0.0.1:1/root", "k3y"), unit=unit)
+    return ownership.elsewhere(server, unit, str(proc.folder))
+
+
+@pytest.mark.parametrize("listening", [_Metrics], indirect=True)
+def test_a_unit_that_serves_on_another_port_is_not_dead(proc, listening):
+    port = listening.server_address[1]
+    proc.serve("a.service", port)
+    assert elsewhere(proc) == "a.service serves vLLM on port %d, so the address is wrong and not the server" % port
+    assert listening.asked == [("/root/metrics", None)]  # no key goes to a port that may be anything's
+
+
+@pytest.mark.parametrize("listening", [_Metrics], indirect=True)
+def test_what_another_unit_serves_says_nothing_of_this_one(proc, listening):
+    proc.serve("b.service", listening.server_address[1])
+    proc.process("0::/system.slice/a.service\n")
+    assert elsewhere(proc) is None
+    assert listening.asked == []
+
+
+@pytest.mark.parametrize("listening", [_OtherMetrics], indirect=True)
+def test_another_port_of_the_unit_that_is_not_vllm_says_nothing(proc, listening):
+    proc.serve("a.service", listening.server_address[1])  # torch.distributed listens, too
+    assert elsewhere(proc) is None

@@ -51,6 +51,7 @@ class Host:
         self.happened = []
         self.facts = [UP, UP, UP, NEW]
         self.owner = [None]
+        self.elsewhere = [None]
         self.pause = [None]
         self.starts = [[]]
         self.gpu = [None]
@@ -100,6 +101,7 @@ def host(monkeypatch, tmp_path):
     monkeypatch.setattr(systemd, "show", host.say("unit", "facts"))
     monkeypatch.setattr(systemd, "systemctl", host.systemctl)
     monkeypatch.setattr(ownership, "objection", host.say("owner", "owner"))
+    monkeypatch.setattr(ownership, "elsewhere", host.say("elsewhere", "elsewhere"))
     monkeypatch.setattr(pause, "current", host.say("pause", "pause"))
     monkeypatch.setattr(restarting, "starts", host.say("budget", "starts"))
     monkeypatch.setattr(gpu, "objection", host.say("gpu", "gpu"))
@@ -157,6 +159,19 @@ def test_whoever_checks_may_see_the_pause_mark(host):
     finally:
         os.umask(umask)
     assert os.stat(host.state_dir).st_mode & 0o777 == 0o755
+
+
+def test_where_else_a_unit_serves_is_asked_of_one_that_is_up_but_seems_dead(host):
+    host.elsewhere = ["vllm.service serves vLLM on port 8001"]
+    assert host.run(verdict="dead").skipped_because == "wrong_unit"
+    assert host.happened == ["lock", "unit", "owner", "elsewhere"]
+
+
+@pytest.mark.parametrize(("verdict", "facts"), [("stuck", UP), ("dead", FAILED)])
+def test_where_else_a_unit_serves_is_not_asked_otherwise(host, verdict, facts):
+    host.facts = [facts]
+    host.run(verdict=verdict)
+    assert "elsewhere" not in host.happened
 
 
 # Somebody or something says no
