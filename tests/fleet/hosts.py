@@ -31,11 +31,11 @@ class Host:
         """Run a command in the host as root, without its network or SSH server. Raises FleetError when it fails."""
         return run_command([*self._entrance(), *_ENVIRONMENT, *command], stdin=stdin, timeout=timeout, check=check)
 
-    def run_as(self, user: str, *command: str, check: bool = True) -> Done:
+    def run_as(self, user: str, *command: str, stdin: bytes | None = None, check: bool = True) -> Done:
         """Run a command as an ordinary user, with what ``systemctl --user`` needs (see `keep_user_units`)."""
         number = self.run("id", "-u", user).stdout.strip()
         environment = ("env", f"HOME=/home/{user}", f"XDG_RUNTIME_DIR=/run/user/{number}")
-        return self.run("runuser", "-u", user, "--", *environment, *command, check=check)
+        return self.run("runuser", "-u", user, "--", *environment, *command, stdin=stdin, check=check)
 
     def ssh(self, command: str, user: str = "ops", timeout: float = 60, check: bool = True) -> Done:
         """Run a shell command over SSH, as ``ops`` (may use sudo), ``guest`` (may not) or ``root``."""

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from tests.fleet.fleet import fleet
-from tests.integration.ansible.running import CORES, Ansible, environment_of
+from tests.integration.ansible.running import CORES, environment_of
+from tests.integration.restart import bare_modules
 from tests.integration.restart.side_by_side import Players
 from tests.integration.restart.stage import Stage
 
@@ -22,11 +23,12 @@ def players(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Players]:
     core = CORES[-1]
     if not (environment_of(core) / "bin" / "ansible").exists():
         pytest.skip(f"ansible-core {core} is not installed in .venvs (make envs)")
-    folder = tmp_path_factory.mktemp("fleet")
-    ansible = Ansible(core, tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("home"))
     with ExitStack() as up:
-        hosts = up.enter_context(fleet(folder, [f"h{number}" for number in range(1, HOSTS + SPARE + 1)]))
-        stages = [Stage(host, folder / "inventory", ansible) for host in hosts.values()]
+        names = [f"h{number}" for number in range(1, HOSTS + SPARE + 1)]
+        hosts = up.enter_context(fleet(tmp_path_factory.mktemp("fleet"), names))
+        for host in hosts.values():
+            bare_modules.provide(host, core)
+        stages = [Stage(host) for host in hosts.values()]
         yield up.enter_context(Players(stages, HOSTS, up.close))
 
 

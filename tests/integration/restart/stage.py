@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import typing as t
-from pathlib import Path
 
 from tests.fleet.hosts import Host
 from tests.fleet.simulator import SimulatedServer
-from tests.integration.ansible.running import ROOT, Ansible
+from tests.integration.restart import bare_modules
 
 STATE = "/var/lib/fleetcheck-vllm"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
@@ -39,11 +38,9 @@ class Stage:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, host: Host, inventory: Path, ansible: Ansible) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
-        self.inventory = inventory
         self.spoilt = False
-        self._ansible = ansible
         self._next()
 
     def _next(self) -> None:
@@ -55,7 +52,7 @@ class Stage:
         self.host.run("sh", "-c", _CLEAR.format(unit=self.unit, state=STATE), check=False)
         self._next()
 
-    # What Ansible does
+    # What the modules do
 
     def judge(self, verdict: str = "stuck", **options: t.Any) -> Result:
         """What the check returns of the server, which must have this verdict."""
@@ -65,7 +62,7 @@ class Stage:
         assert judged["verdict"] == verdict, judged["message"]
         return judged
 
-    def restart(self, judged: Result, *flags: str, as_user: str = "ops", become: bool = True, **options: t.Any) -> Result:
+    def restart(self, judged: Result, check: bool = False, as_user: str = "root", **options: t.Any) -> Result:
         """What the module does about a server that was judged so, without a budget unless one is given."""
         arguments = {
             "server": {"unit": self.unit, **options.pop("server", {})},
@@ -76,25 +73,11 @@ class Stage:
             **NO_BUDGET,
             **options,
         }
-        return self.module("vllm_unit_restart", arguments, *flags, as_user=as_user, become=become)
+        return self.module("vllm_unit_restart", {**arguments, "_ansible_check_mode": check}, as_user=as_user)
 
-    def module(
-        self, name: str, arguments: t.Mapping[str, t.Any], *flags: str, as_user: str = "ops", become: bool = True
-    ) -> Result:
-        """Run one module of the collection on the host, over SSH."""
-        run = self._ansible(
-            "ansible",
-            *("--inventory", self.inventory, self.host.name, "--module-name", f"fleetcheck.vllm.{name}"),
-            *("--args", json.dumps(arguments), "--extra-vars", f"ansible_user={as_user}"),
-            *(["--become"] if become else []),
-            *flags,
-            ANSIBLE_COLLECTIONS_PATH=str(ROOT / "playbooks" / "collections"),
-            ANSIBLE_PIPELINING="1",
-        )
-        before, arrow, after = run.output.partition(" => {")
-        assert arrow and run.code == 0, run.output
-        result: Result = json.JSONDecoder().raw_decode("{" + after)[0]
-        return {**result, "printed": before}
+    def module(self, name: str, arguments: t.Mapping[str, t.Any], as_user: str = "root") -> Result:
+        """Run one module of the collection on the host."""
+        return bare_modules.run(self.host, name, arguments, as_user)
 
     # What is on the host
 

@@ -60,13 +60,13 @@ def test_starts_by_anyone_are_counted_with_those_of_the_last_day(stage: Stage) -
     just_now = refused(stage, judged, "too_soon", min_interval=1800, max_starts=2)
     assert "it was started 0 minutes ago, and 30 minutes must lie between two starts" in just_now
     happened(stage, hours=25)
-    assert stage.restart(judged, "--check", min_interval=0, max_starts=2)["changed"]
+    assert stage.restart(judged, check=True, min_interval=0, max_starts=2)["changed"]
     # This is a second watchdog.
     happened(stage, minutes=10)
     said = refused(stage, judged, "quarantined", min_interval=0, max_starts=2)
     assert "it was started 2 times in the last 24 hours, and 2 is the limit; a person must look" in said
-    assert stage.restart(judged, "--check", min_interval=0, max_starts=3)["changed"]
-    assert stage.restart(judged, "--check", min_interval=0, max_starts=2, window=500)["changed"]
+    assert stage.restart(judged, check=True, min_interval=0, max_starts=3)["changed"]
+    assert stage.restart(judged, check=True, min_interval=0, max_starts=2, window=500)["changed"]
 
 
 def happened(stage: Stage, **time: float) -> None:
@@ -86,14 +86,14 @@ def test_a_second_watchdog_restarts_it_before_it_is_judged(stage: Stage) -> None
 def test_a_start_that_takes_long_is_found_in_the_journal(stage: Stage) -> None:
     """systemd calls it started long after its process has begun."""
     stage.configure("[Service]\nExecStartPost=/bin/sleep 7\n")
-    assert stage.restart(hung(stage), "--check")["changed"]
+    assert stage.restart(hung(stage), check=True)["changed"]
 
 
 def test_where_the_journal_keeps_nothing_the_budget_is_used_up(stage: Stage) -> None:
     stage.spoilt = True
     set_up_journald(stage, "Storage=volatile")
     # In memory is as good as on disk, as far as it reaches.
-    assert stage.restart(hung(stage), "--check")["changed"]
+    assert stage.restart(hung(stage), check=True)["changed"]
     stage.host.run("sh", "-c", "rm -rf /var/log/journal/* /run/log/journal/*")
     set_up_journald(stage, "Storage=none")
     assert "so its starts cannot be counted; a person must look" in refused(stage, stage.judge(), "quarantined", **NO_BUDGET)
@@ -192,10 +192,10 @@ def test_only_the_newest_ten_are_kept(stage: Stage) -> None:
 
 def test_without_rights_nothing_is_done(stage: Stage) -> None:
     stage.server.start("--state", "frozen-busy")
-    guest = {"as_user": "guest", "become": False}
+    guest = {"as_user": "guest"}
     judged = stage.judge(**guest)
     assert "Permission denied" in refused(stage, judged, "not_permitted", **guest)
-    would = stage.restart(judged, "--check", **guest)
+    would = stage.restart(judged, check=True, **guest)
     assert (would["changed"], would["skipped_because"]) == (False, "quarantined"), would["message"]
     assert "may not be read by this user" in would["message"]
 
@@ -204,7 +204,7 @@ def test_a_user_who_may_read_everything_and_restart_nothing_restarts_nothing(sta
     stage.host.run("usermod", "--append", "--groups", "systemd-journal", "guest")
     stage.host.run("install", "-d", "-o", "guest", STATE)
     stage.server.start("--state", "frozen-busy")
-    guest = {"as_user": "guest", "become": False}
+    guest = {"as_user": "guest"}
     judged = stage.judge(**guest)
     done = stage.restart(judged, **guest)
     assert (done["changed"], done["skipped_because"]) == (False, "not_permitted"), done["message"]

@@ -65,13 +65,13 @@ def test_what_is_installed_for_looking_into_it_is_used(stage: Stage) -> None:
 def test_check_mode_says_what_it_would_do_and_does_nothing(stage: Stage) -> None:
     stage.server.start("--state", "frozen-busy")
     judged = stage.judge()
-    would = stage.restart(judged, "--check", "--diff")
+    would = stage.restart(judged, check=True)
     assert (would["changed"], would["message"]) == (True, f"{stage.unit} would be restarted")
-    assert f"-{stage.unit}: invocation {judged['systemd']['invocation_id']}, stuck" in would["printed"]
-    assert f"+{stage.unit}: invocation (a new one), restarted" in would["printed"]
+    assert f"{stage.unit}: invocation {judged['systemd']['invocation_id']}, stuck" in would["diff"]["before"]
+    assert f"{stage.unit}: invocation (a new one), restarted" in would["diff"]["after"]
     assert (stage.server.invocation(), stage.starts()) == (judged["systemd"]["invocation_id"], 1)
     assert stage.kept() == []
-    assert stage.restart(judged, "--diff")["changed"]
+    assert stage.restart(judged)["changed"]
 
 
 def test_two_at_once_make_one_restart(stage: Stage) -> None:

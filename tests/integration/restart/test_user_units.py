@@ -22,11 +22,11 @@ def test_a_unit_of_a_user_is_restarted_without_root(stage: Stage) -> None:
     host.run_as("guest", "systemctl", "--user", "daemon-reload")
     host.run_as("guest", "systemctl", "--user", "start", stage.unit)
     own = {"scope": "user"}
-    judged = stage.judge(server=own, as_user="guest", become=False)
-    done = stage.restart(judged, server=own, as_user="guest", become=False)
+    judged = stage.judge(server=own, as_user="guest")
+    done = stage.restart(judged, server=own, as_user="guest")
     assert done["changed"], done["message"]
     assert done["evidence"].startswith(HOME_STATE)
     shown = host.run_as("guest", "systemctl", "--user", "show", "--property=InvocationID", "--value", stage.unit)
     assert shown.stdout.strip() == done["invocation_id"] != judged["systemd"]["invocation_id"]
-    again = stage.restart(judged, server=own, as_user="guest", become=False)
+    again = stage.restart(judged, server=own, as_user="guest")
     assert again["skipped_because"] == "restarted_already"
