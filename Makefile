@@ -66,10 +66,10 @@ clean:  ## Remove what the targets above have made
 	@tests/tools/make_venv.sh .venv -r requirements-dev.txt
 	@touch $@
 
-.venvs/core-%/.ready: requirements.txt tests/tools/make_venv.sh
+.venvs/core-%/.ready: requirements.txt tests/tools/make_venv.sh | .venv/.ready
 	@tests/tools/make_venv.sh .venvs/core-$* "ansible-core~=$*.0" -r requirements.txt
 	@touch $@
 
-.venvs/%/.ready: tests/integration/%/requirements.txt tests/tools/make_venv.sh
+.venvs/%/.ready: tests/integration/%/requirements.txt tests/tools/make_venv.sh | .venv/.ready
 	@tests/tools/make_venv.sh .venvs/$* -r $<
 	@touch $@

@@ -1,6 +1,9 @@
 #!/bin/sh
 # Make a virtual environment and install into it:  make_venv.sh FOLDER PIP-ARGUMENT...
 #
+# The first folder is .venv; the others get no pip of their own, which would take longer than what is installed.
+# Nothing is compiled beforehand: most of it is never imported.
+#
 # Works on a machine that has only Python 3.11 or newer. Debian keeps venv in a package of its own, which is
 # installed where that is possible. The folder appears complete or not at all.
 set -eu
@@ -33,8 +36,16 @@ fi
 
 echo "Making $folder with $("$python" --version)"
 rm -rf "$folder"
-"$python" -m venv "$folder"
-if ! "$folder/bin/python" -m pip install -qq --disable-pip-version-check "$@"; then
+if [ -x .venv/bin/pip ]; then
+    "$python" -m venv --without-pip "$folder"
+    set -- --python "$folder/bin/python" install "$@"
+    pip=.venv/bin/python
+else
+    "$python" -m venv "$folder"
+    set -- install "$@"
+    pip=$folder/bin/python
+fi
+if ! "$pip" -m pip -qq --disable-pip-version-check "$@" --no-compile; then
     rm -rf "$folder"
     exit 1
 fi

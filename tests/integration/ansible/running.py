@@ -66,6 +66,8 @@ class Ansible:
 
     def environment(self, extra: t.Mapping[str, str]) -> dict[str, str]:
         """An environment without settings for Ansible and without the shims of a version manager."""
+        # Where no other configuration is found. A thousand looks in a second at what is not done yet cost the others much.
+        (self.home / ".ansible.cfg").write_text("[defaults]\ninternal_poll_interval = 0.02\n")
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         path = [part for part in kept["PATH"].split(os.pathsep) if "shims" not in part]
         ours = {"HOME": str(self.home), "PATH": os.pathsep.join(path), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}

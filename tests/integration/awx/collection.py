@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -16,11 +17,11 @@ WANTED = "ansible_collections/awx/awx/"
 SECONDS = 600
 
 
-def unpacked(pip: Path) -> Path:
+def unpacked() -> Path:
     """A folder of collections with this one in it. Fetched once; a test that needs it is skipped where that fails."""
     if not (CACHE / "complete").exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        command = [pip, "download", "--quiet", "--no-deps", "--dest", CACHE, PACKAGE]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", CACHE, PACKAGE]
         if subprocess.run(command, check=False, timeout=SECONDS, stdin=subprocess.DEVNULL).returncode:
             pytest.skip(f"the collection awx.awx cannot be fetched (pip download {PACKAGE})")
         (wheel,) = CACHE.glob("ansible-*.whl")

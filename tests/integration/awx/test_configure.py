@@ -44,7 +44,7 @@ def configured(project: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Ite
     """An AWX that was configured once, with a key in the environment."""
     if not (RUNNER / "ansible-playbook").exists():
         pytest.skip("ansible-core is not installed in .venvs/awx (make envs)")
-    collections = collection.unpacked(RUNNER / "pip")
+    collections = collection.unpacked()
     home = tmp_path_factory.mktemp("home")
     awx = Awx(offered.playbooks(project))
     with Server(awx) as server:

@@ -44,31 +44,71 @@ def test_each_alert_has_a_test_of_its_texts():
     assert tested == alerts
 
 
-# What a hasty hand might make of the rules, and the tests must notice.
+class Mutation(t.NamedTuple):
+    """What a hasty hand might make of the rules, and the test of them that must notice."""
+
+    pattern: str
+    replacement: str
+    noticed_by: str
+
+
+_COMES_AND_GOES = "Requests that come and give up are no sign of life"
 MUTATIONS = {
-    "the KV cache is forgotten": (r' *or label_replace\(changes\(vllm:kv_cache_usage_perc.*\n', ""),
-    "the older spelling is forgotten": (r' *or label_replace\(changes\(vllm:gpu_cache_usage_perc.*\n', ""),
-    "the prompt tokens are forgotten": (r' *or label_replace\(changes\(vllm:prompt_tokens_total.*\n', ""),
-    "aborts count as life": (r'\{finished_reason!="abort"\}', ""),
-    "waiting requests count as life": (r"changes\(vllm:num_preemptions_total", "changes(vllm:num_requests_waiting"),
-    "waiting requests are not in flight": (r' *or label_replace\(vllm:num_requests_waiting, .*\n', ""),
-    "engines are added up": (r"sum without \(model_name, finished_reason,", "sum without (engine, model_name, finished_reason,"),
-    "one scrape is enough": (r"changes2m == 0\n *and engine:vllm_scrapes:count2m >= 2", "changes2m == 0"),
-    "young processes are not spared": (r"\n *unless ignoring \(engine\) \(time\(\) - process_start_time_seconds < 900\)", ""),
-    "sleeping engines are not spared": (r"\n *unless \(min without .*== 0\)", ""),
-    "half the patience": (r"for: 2m", "for: 15s"),
-    "a pause alarms": (r'\{reason!="paused"\}', ""),
-    "a restart that failed is never forgiven": (r"\n *unless on \(instance, server\) .*== 1", ""),
-}  # fmt: skip
+    "the KV cache is forgotten": Mutation(
+        r" *or label_replace\(changes\(vllm:kv_cache_usage_perc.*\n", "", "Nothing but the KV cache moves while a long prompt"
+    ),
+    "the older spelling is forgotten": Mutation(
+        r" *or label_replace\(changes\(vllm:gpu_cache_usage_perc.*\n", "", "Nothing but the KV cache moves, in the older spelling"
+    ),
+    "the prompt tokens are forgotten": Mutation(
+        r" *or label_replace\(changes\(vllm:prompt_tokens_total.*\n", "", "Each of these alone is a sign of life"
+    ),
+    "aborts count as life": Mutation(r'\{finished_reason!="abort"\}', "", _COMES_AND_GOES),
+    "waiting requests count as life": Mutation(
+        r"changes\(vllm:num_preemptions_total", "changes(vllm:num_requests_waiting", _COMES_AND_GOES
+    ),
+    "waiting requests are not in flight": Mutation(
+        r" *or label_replace\(vllm:num_requests_waiting, .*\n", "", "An engine that froze while it was busy is silent"
+    ),
+    "engines are added up": Mutation(
+        r"sum without \(model_name, finished_reason,",
+        "sum without (engine, model_name, finished_reason,",
+        "Of two engines the frozen one is found",
+    ),
+    "one scrape is enough": Mutation(
+        r"changes2m == 0\n *and engine:vllm_scrapes:count2m >= 2", "changes2m == 0", "Of one scrape in two minutes nothing"
+    ),
+    "young processes are not spared": Mutation(
+        r"\n *unless ignoring \(engine\) \(time\(\) - process_start_time_seconds < 900\)", "", "A young process may be silent"
+    ),
+    "sleeping engines are not spared": Mutation(
+        r"\n *unless \(min without .*== 0\)", "", "An engine that was put to sleep is not silent"
+    ),
+    "half the patience": Mutation(r"for: 2m", "for: 15s", "One single step of 80 seconds, again and again"),
+    "a pause alarms": Mutation(r'\{reason!="paused"\}', "", "A guard that holds a restart back for long is told"),
+    "a restart that failed is never forgiven": Mutation(
+        r"\n *unless on \(instance, server\) .*== 1", "", "A restart that failed is told until the server works again"
+    ),
+}
+
+
+def only(name: str) -> str:
+    """The tests of the rules, but of all of them only the one whose name begins so."""
+    head, *blocks = re.split(r"(?m)^(?=  - name: )", TESTS.read_text())
+    (block,) = [block for block in blocks if block.startswith(f"  - name: {name}")]
+    return head + block
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_the_tests_notice_that(promtool, tmp_path, mutation):
-    pattern, replacement = MUTATIONS[mutation]
+    pattern, replacement, noticed_by = MUTATIONS[mutation]
     mutated, count = re.subn(pattern, replacement, RULES.read_text())
     assert count == 1
+    (tmp_path / TESTS.name).write_text(only(noticed_by))
+    (tmp_path / RULES.name).write_text(RULES.read_text())
+    done = run(promtool, "test", "rules", TESTS.name, folder=tmp_path)
+    assert done.returncode == 0, done.stdout
     (tmp_path / RULES.name).write_text(mutated)
-    (tmp_path / TESTS.name).write_text(TESTS.read_text())
     done = run(promtool, "test", "rules", TESTS.name, folder=tmp_path)
     assert done.returncode != 0 and "FAILED" in done.stdout, done.stdout
 

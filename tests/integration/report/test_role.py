@@ -77,9 +77,9 @@ class Shown(t.NamedTuple):
     attack: str
 
 
-@pytest.fixture(scope="module", params=CORES)
+@pytest.fixture(scope="module", params=[CORES[0], CORES[-1]])
 def shown(request: pytest.FixtureRequest, clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Shown:
-    """One run on each supported ansible-core that writes all that can be written, of a fleet with an enemy in it."""
+    """One run on the oldest and the newest ansible-core that writes all that can be written, of a fleet with an enemy in it."""
     stage = Stage(request.param, clone, tmp_path_factory.mktemp("stage"))
     attack = f"{{{{ lookup('ansible.builtin.pipe', 'touch {stage.mark}') }}}}"
     hostile = row("gpu-03", attack, "busy", "progress", attack, [], models=[attack], action=attack)

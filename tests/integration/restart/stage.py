@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import typing as t
 
 from tests.fleet.hosts import Host
