@@ -13,6 +13,10 @@ ROOT = Path(__file__).resolve().parents[3]
 CORES = ("2.15", "2.16", "2.18", "2.19")
 SECONDS = 240  # for one command, on a busy machine
 
+# Where no other configuration is found. By itself Ansible looks a thousand times a second at what is not done yet, and
+# starts five processes for each module.
+_SAVING = "[defaults]\ninternal_poll_interval = 0.02\n[connection]\npipelining = True\n"
+
 
 def environment_of(core: str) -> Path:
     """The virtual environment with this ansible-core (`make envs`)."""
@@ -66,8 +70,7 @@ class Ansible:
 
     def environment(self, extra: t.Mapping[str, str]) -> dict[str, str]:
         """An environment without settings for Ansible and without the shims of a version manager."""
-        # Where no other configuration is found. A thousand looks in a second at what is not done yet cost the others much.
-        (self.home / ".ansible.cfg").write_text("[defaults]\ninternal_poll_interval = 0.02\n")
+        (self.home / ".ansible.cfg").write_text(_SAVING)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
         path = [part for part in kept["PATH"].split(os.pathsep) if "shims" not in part]
         ours = {"HOME": str(self.home), "PATH": os.pathsep.join(path), "ANSIBLE_NOCOLOR": "1", "LC_ALL": "C.UTF-8"}
