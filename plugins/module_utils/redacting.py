@@ -12,19 +12,22 @@ LONGEST = 300
 """The most characters of a line that are shown."""
 
 # What repeats has an end: a line of ten thousand hyphens must not take hours.
-_NAME = r"[\w-]{0,60}(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_key(?![\w-]))[\w-]{0,60}"
+_NAME = r"[\w-]{0,60}(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_(?:key|pwd)(?![\w-]))[\w-]{0,60}"
 # A list is how vLLM itself logs its keys. Without quotes all counts up to a blank: & and ; may be part of a key.
-_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']+)"
+_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']\S*)"
 _RULES = (
     (re.compile(r"(?i)(\bauthorization\s*[=:]\s*)[^\"']+"), r"\1" + HIDDEN),
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
+    # systemd quotes a whole assignment, and a value in it may hold blanks.
+    (re.compile(rf"(?i)([\"'])({_NAME}=)(?:(?!\1).)*"), r"\1\2" + HIDDEN),
     (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
+    (re.compile(r"(?i)([?&](?:key|sig|signature|code)=)[^\s&\"']+"), r"\1" + HIDDEN),
     # vLLM takes several keys after one --api-key.
     (re.compile(rf"(?i)(--api-keys?\s+)(?![-\s]){_VALUE}(?:\s+(?![-;|&}}]){_VALUE})*"), r"\1" + HIDDEN),
     (re.compile(rf"(?i)((?<![\w-])--?{_NAME}\s+)(?![-\s]){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(r"(\w+://)[^/\s@]+@"), r"\1" + HIDDEN + "@"),
     (re.compile(r"(?i)((?:^|\s)(?:-[a-z]*u|--user)[\s=]*)[^\s:]+:\S+"), r"\1" + HIDDEN),
-    (re.compile(r"(\bsshpass\s+-p\s*)\S+"), r"\1" + HIDDEN),
+    (re.compile(r"(\b(?:sshpass|mysql\w{0,20}|(?:docker|podman|nerdctl)\s+login)\b[^|;&]{0,200}?\s-p\s*)\S+"), r"\1" + HIDDEN),
     (re.compile(r"(\bhooks[.]slack[.]com/services/)[^\s\"']+"), r"\1" + HIDDEN),
     (re.compile(r"\b(?:sk|hf|ghp|gho|glpat|xox[a-z])[-_][\w-]{6,}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{10,}(?:\.[\w-]+)*"), HIDDEN),

@@ -84,18 +84,24 @@ def _found(unit: str, scope: str, since: float) -> t.Dict[str, float]:
     """The starts by invocation. One that takes long has two messages, one that fails may have only the first."""
     field = "USER_UNIT" if scope == "user" else "UNIT"
     kinds = ["MESSAGE_ID=" + journal.STARTING, "MESSAGE_ID=" + journal.STARTED]
-    messages = journal.entries(_journal(["--since", "@%d" % since, *kinds, "%s=%s" % (field, unit)]))
+    messages = journal.entries(_journal(["--since", "@%d" % since, *kinds, "%s=%s" % (field, unit), *_told_by(scope)]))
     return {entry.invocation or str(entry.at): entry.at for entry in messages}
 
 
 def _reaches_back(since: float, scope: str) -> bool:
     """Whether there is any message from before, or the first ones of this boot."""
-    # Of the first process: a user who sees only messages of his own knows nothing of the system's units.
-    whose = [] if scope == "user" else ["_PID=1"]
-    if _journal(["--until", "@%d" % since, "--lines", "1", *whose]).strip():
+    if _journal(["--until", "@%d" % since, "--lines", "1", *_told_by(scope)]).strip():
         return True
     begun = journal.entries(_journal(["--boot", "MESSAGE_ID=" + _JOURNAL_STARTED]))
     return bool(begun) and begun[0].at - _boot_time() < _SOON_AFTER_BOOT
+
+
+def _told_by(scope: str) -> t.List[str]:
+    """Of the system's units only the first process is believed: whoever may log can write what looks like a start.
+
+    And a user who sees only messages of his own knows nothing of them.
+    """
+    return [] if scope == "user" else ["_PID=1"]
 
 
 def _boot_time() -> float:

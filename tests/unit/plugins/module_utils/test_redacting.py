@@ -32,6 +32,13 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.redacting import s
         "git clone https://geheim@example.org/x",
         "curl https://hooks.slack.com/services/T0/B0/geheim",
         "Authorization: one geheim",
+        "MYSQL_PWD=geheim mysql",
+        "mysqladmin -h db -pgeheim ping",
+        "docker login -u bob -p geheim registry.example.org",
+        "curl https://example.org/hook?key=geheim&x=1",
+        'Environment="VLLM_API_KEY=ein geheim wort" "A=b"',
+        "vllm serve m --api-key it's-geheim",
+        "VLLM_API_KEY=it's-geheim vllm serve m",
     ],
 )
 def test_secrets_are_hidden(line):
@@ -40,7 +47,7 @@ def test_secrets_are_hidden(line):
 
 @pytest.mark.parametrize(
     "line",
-    ["systemctl restart vllm.service", "pkill -f 'vllm serve'", "curl -fsS http://127.0.0.1:8000/health"],
+    ["systemctl restart vllm.service", "pkill -f 'vllm serve'", "curl -fsS http://127.0.0.1:8000/health", "docker run -p 8000:8000 vllm"],
 )
 def test_what_is_no_secret_stays(line):
     assert shown(line) == line

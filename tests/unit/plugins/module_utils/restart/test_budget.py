@@ -136,6 +136,12 @@ def test_starts_without_an_invocation_are_counted_each(host):
     assert known() == [9, 8, 3]
 
 
+def test_what_anybody_else_but_systemd_says_is_no_start(host):
+    ran = host([message(3, "now")])
+    known()
+    assert "_PID=1" in ran[0] and "UNIT=vllm.service" in ran[0]
+
+
 def test_a_unit_of_a_user_is_looked_up_as_one(host):
     ran = host([message(3, "", USER_INVOCATION_ID="now", INVOCATION_ID=None)])
     assert starts(UNIT, "user", DAY_AGO, "now", NOW - 3 * HOUR)
