@@ -12,7 +12,8 @@ LONGEST = 300
 """The most characters of a line that are shown."""
 
 # What repeats has an end: a line of ten thousand hyphens must not take hours.
-_NAME = r"[\w-]{0,60}(?:api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_(?:key|pwd)(?![\w-]))[\w-]{0,60}"
+_WORDS = r"api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_(?:key|pwd)(?![\w-])"
+_NAME = rf"[\w-]{{0,60}}(?:{_WORDS})[\w-]{{0,60}}"
 # A list is how vLLM itself logs its keys. Without quotes all counts up to a blank: & and ; may be part of a key.
 _VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']\S*)"
 _RULES = (

@@ -132,11 +132,10 @@ def find(host: Host) -> t.List[Found]:
     """Every vLLM server of the host, those that run first, then by unit and port."""
     left = list(host.candidates)
     found: t.List[Found] = []
-    for service in host.services:
-        container = _container_of(service)
-        if container is None:
-            continue
-        mine = [candidate for candidate in left if _belongs(candidate, service, container, host)]
+    starting = [(service, container) for service in host.services for container in [_container_of(service)] if container]
+    for service, container in starting:
+        alike = [other for _service, other in starting if _arguments(other) == _arguments(container)]
+        mine = [one for one in left if _belongs(one, service, container, host, unlike_others=len(alike) == 1)]
         left = [candidate for candidate in left if candidate not in mine]
         if not mine and not service.running and not service.wanted:
             continue
@@ -167,12 +166,23 @@ def _container_of(service: units.Service) -> t.Optional[containers.Container]:
     return None
 
 
-def _belongs(candidate: Candidate, service: units.Service, container: containers.Container, host: Host) -> bool:
+def _arguments(container: containers.Container) -> t.Tuple[str, ...]:
+    return container.command.arguments if container.command else ()
+
+
+def _belongs(
+    candidate: Candidate, service: units.Service, container: containers.Container, host: Host, unlike_others: bool
+) -> bool:
     home = candidate.home
     if home.unit is not None and (home.uid, home.unit) == (service.uid, service.name):
         return True
     names = [listed.name for listed in host.listed if listed.ident == home.container]
-    return home.container is not None and container.name is not None and container.name in names
+    if container.name is not None and names:
+        return container.name in names
+    # A container that the unit does not name, or whose engine does not list it: what vLLM was told must do, if no other
+    # unit says the same.
+    same = candidate.command.arguments == _arguments(container) != ()
+    return home.container is not None and same and unlike_others and service.running
 
 
 def _in_container(

@@ -335,6 +335,33 @@ class TestContainers:
         answer = judge([inside], [service(command=self.DOCKER)], {10: evidence(own_network=True)}, listed=(listed,))
         assert len(answer["found"]) == 1 and answer["found"][0]["pid"] == 10
 
+    @pytest.mark.parametrize(
+        ("start", "names"),
+        [
+            ("/usr/bin/docker run --rm -p 9000:8000", ["strange_name"]),
+            ("/usr/bin/docker run --rm -p 9000:8000", []),
+            ("/usr/bin/podman run --rm --name vllm -p 9000:8000", []),
+        ],
+        ids=["docker without a name", "docker that may not be asked", "podman"],
+    )
+    def test_a_container_that_cannot_be_named_is_known_by_what_vllm_was_told(self, start, names):
+        inside = server(10, "m --seed 7", cgroup=f"/machine.slice/libpod-{self.IDENT}.scope")
+        listed = tuple(containers.Listed(self.IDENT, name, "vllm/vllm-openai", ()) for name in names)
+        unit = service(command=f"{start} vllm/vllm-openai m --seed 7")
+        other = service("b.service", f"{start.replace('vllm', 'b').replace('9000', '9001')} vllm/vllm-openai n")
+        answer = judge([inside], [other, unit], {10: evidence(own_network=True)}, listed=listed)
+        assert [(found["unit"], found["pid"]) for found in answer["found"]] == [("b.service", None), ("vllm.service", 10)]
+
+    def test_where_two_units_tell_vllm_the_same_neither_gets_the_process(self):
+        inside = server(10, "m", cgroup=f"/machine.slice/libpod-{self.IDENT}.scope")
+        both = [service(f"{name}.service", f"/usr/bin/docker run -p 900{name}:8000 vllm/vllm-openai m") for name in "12"]
+        answer = judge([inside], both, {10: evidence(own_network=True)})
+        assert [(found["unit"], found["pid"]) for found in answer["found"]] == [
+            ("1.service", None),
+            ("2.service", None),
+            (None, 10),
+        ]
+
     def test_a_container_without_a_unit_is_reached_by_its_published_port(self):
         inside = server(10, "m", cgroup=f"/system.slice/docker-{self.IDENT}.scope")
         listed = containers.Listed(self.IDENT, "llm", "x", (containers.Published(8000, 7000, "0.0.0.0"),))
