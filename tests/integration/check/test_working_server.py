@@ -24,6 +24,16 @@ def test_no_request_is_sent_to_a_working_server(requests: int) -> None:
     assert counts["failed_in_flight"] == 0
 
 
+@pytest.mark.parametrize("release", ["0.10.2", "0.32.0"])
+def test_no_request_is_sent_to_a_server_that_sleeps(release: str) -> None:
+    """0.10.2 does not show in its metrics that it sleeps."""
+    with Simulator(release=release, state="sleeping") as simulator:
+        (judgement,) = driving.check([target(simulator.url)])
+        counts = simulator.counts()
+    assert (judgement.verdict, judgement.reason, judgement.probes) == ("sleeping", "sleep_mode", 0)
+    assert counts["probes"] == counts["completions"] == 0
+
+
 def _in_flight(simulator: Simulator) -> int:
     return sum(engine["running"] + engine["waiting"] for engine in simulator.state()["engines"])
 
