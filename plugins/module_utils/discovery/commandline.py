@@ -18,7 +18,9 @@ DEFAULT_PORT = 8000
 processes of a server among themselves."""
 
 _MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main", "vllm")
+_VLLM = re.compile(r"vllm(?:\[[\w,]+\])?(?:(?:@|==)[\w.]+)?").fullmatch  # uvx names a version
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*[a-z]?\Z")
+_PYTHON_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]{0,4}m(.*)", re.DOTALL).fullmatch
 _PYTHON_FLAGS_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 _SHORT = {
     "-dp": "--data-parallel-size",
@@ -103,8 +105,9 @@ def recognise_within(argv: t.Sequence[str]) -> t.Optional[Command]:
 def _python_program(interpreter: str, rest: t.List[str]) -> t.Optional[Command]:
     while rest and rest[0].startswith("-"):
         flag = rest.pop(0)
-        if flag == "-m" or (not flag.startswith("--") and flag.endswith("m") and len(flag) <= 4):
-            return _module(interpreter, rest)
+        module = _PYTHON_MODULE(flag)
+        if module:
+            return _module(interpreter, [module.group(1), *rest] if module.group(1) else rest)
         if flag in ("-c", "--"):
             return None
         if flag in _PYTHON_FLAGS_WITH_VALUE and rest:
@@ -133,7 +136,7 @@ def _after_serve(rest: t.Sequence[str], interpreter: t.Optional[str], script: t.
 
 
 def _is_vllm_script(word: str) -> bool:
-    return _base(word) == "vllm"
+    return _VLLM(_base(word)) is not None
 
 
 def _base(word: str) -> str:

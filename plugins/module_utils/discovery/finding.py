@@ -250,7 +250,9 @@ def _from_unit(service: units.Service, host: Host) -> t.Iterator[Found]:
     for path in service.environment_files:
         environment.update(units.environment_file(host.environment_files.get(path, "")))
     for argv in service.commands:
-        command = commandline.recognise_within(units.expanded(argv, environment))
+        # What systemd leaves as it is a shell may fill in: ${PORT:-8000}.
+        words = [scripts.filled(word, environment) for word in units.expanded(argv, environment)]
+        command = commandline.recognise_within(words)
         if command is None and service.active_state != "active":
             texts = [host.scripts.get(word, "") for word in scripts.programs(argv)]
             command = next((found for text in texts for found in scripts.servers(text)), None)

@@ -26,10 +26,21 @@ def servers(text: str) -> t.List[commandline.Command]:
             variables[assignment.group(1)] = filled(assignment.group(2).strip("\"'"), variables)
             continue
         if "vllm" in line and not line.lstrip().startswith("#"):
-            command = commandline.recognise_within(units.words(filled(line, variables)))
-            if command:
-                found.append(command)
+            commands = map(commandline.recognise_within, _commands(units.words(filled(line, variables))))
+            found += [command for command in commands if command]
     return found
+
+
+def _commands(words: t.Sequence[str]) -> t.Iterator[t.List[str]]:
+    """The words of each of the commands that stand in one line."""
+    command: t.List[str] = []
+    for word in words:
+        if word not in ("&", "&&", "|", "||"):
+            command.append(word.rstrip(";"))
+        if word in ("&", "&&", "|", "||") or word.endswith(";"):
+            yield command
+            command = []
+    yield command
 
 
 def joined(text: str) -> t.List[str]:

@@ -115,15 +115,19 @@ def environment_file(text: str) -> t.Iterator[t.Tuple[str, str]]:
 
 
 def expanded(argv: t.Sequence[str], environment: t.Mapping[str, str]) -> t.Tuple[str, ...]:
-    """The command with `${NAME}` and `$NAME` put in as systemd does it; an unknown one stays as it is."""
+    """The command with `${NAME}` and `$NAME` put in, and `$$` as `$`, as systemd does it; an unknown one stays as it is."""
     result: t.List[str] = []
     for word in argv:
         alone = re.fullmatch(r"\$(\w+)", word)
         if alone and alone.group(1) in environment:
             result += environment[alone.group(1)].split()
         else:
-            result.append(re.sub(r"\$\{(\w+)\}", lambda m: environment.get(m.group(1), m.group(0)), word))
+            result.append(re.sub(r"\$\$|\$\{(\w+)\}", lambda m: _put(m, environment), word))
     return tuple(result)
+
+
+def _put(match: t.Match[str], environment: t.Mapping[str, str]) -> str:
+    return environment.get(match.group(1), match.group(0)) if match.group(1) else "$"
 
 
 def words(text: str) -> t.List[str]:

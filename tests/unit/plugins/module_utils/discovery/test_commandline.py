@@ -19,6 +19,7 @@ SERVERS = [
     "python -m vllm.entrypoints.openai.api_server --model org/model",
     "python3 -um vllm.entrypoints.openai.api_server --model org/model",
     "python3 -m vllm.entrypoints.cli.main serve org/model",
+    "python3 -mvllm.entrypoints.openai.api_server --model org/model",
     "python3 /src/vllm/entrypoints/openai/api_server.py --model org/model",
 ]
 OTHERS = [
@@ -26,6 +27,7 @@ OTHERS = [
     "vllm",
     "vllm bench serve --model x",
     "vllm chat",
+    "vllm-bench serve m",
     "grep vllm serve",
     "vim /opt/vllm/bin/vllm serve",
     "python3 -c 'import vllm' serve",
@@ -54,6 +56,8 @@ def test_these_are_not(line):
         "/usr/bin/env VAR=1 vllm serve org/model --port 9",
         "/bin/sh -c exec vllm serve org/model --port 9",
         "/usr/bin/uv run --with vllm vllm serve org/model --port 9",
+        "/usr/bin/uvx vllm@0.11.0 serve org/model --port 9",
+        "/usr/bin/uvx vllm[audio]==0.11.0 serve org/model --port 9",
     ],
 )
 def test_a_server_behind_another_command_is_found(line):

@@ -298,6 +298,13 @@ def test_a_unit_that_runs_while_its_process_cannot_be_looked_at():
     assert "told by its unit alone" in answer["found"][0]["notes"][0]
 
 
+@pytest.mark.parametrize("port", ["$$PORT", "$${PORT}", "${PORT:-8005}"])
+def test_a_variable_that_a_shell_fills_in(port):
+    command = f"/bin/sh -c exec vllm serve m --port {port}"
+    answer = judge(services=[service(command=command, state="failed", environment=(() if "-" in port else (("PORT", "8005"),)))])
+    assert answer["servers"][0]["url"] == "http://127.0.0.1:8005"
+
+
 class TestContainers:
     """As far as the unit shows it."""
 

@@ -49,6 +49,14 @@ def test_variables_are_put_in_as_systemd_does_it():
     )
 
 
+def test_two_dollars_are_one():
+    assert units.expanded(("sh", "-c", "vllm serve m --port $$PORT $${X}"), {"PORT": "1", "X": "2"}) == (
+        "sh",
+        "-c",
+        "vllm serve m --port $PORT ${X}",
+    )
+
+
 def test_a_file_of_variables():
     text = "# comment\nPORT=8001\nNAME='a b'\nnot a pair\n"
     assert dict(units.environment_file(text)) == {"PORT": "8001", "NAME": "a b"}
