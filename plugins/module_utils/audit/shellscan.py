@@ -42,6 +42,7 @@ _BUS = {
     "KillUnit": "kill",
 }
 _CONTAINER_VERBS = {"restart": "restart", "kill": "kill", "stop": "stop", "start": "start", "rm": "kill"}
+_CONTAINER_PROGRAMS = ("docker", "podman", "nerdctl", "docker-compose", "podman-compose")
 _WITH_VALUE = (
     "-t", "--type", "-p", "--property", "-P", "-n", "--lines", "-o", "--output", "-s", "--signal", "--job-mode",
     "--kill-whom", "--kill-who", "--root", "--what", "--state", "-M", "--machine",
@@ -68,6 +69,7 @@ _LONGEST_VALUE = 400
 _MOST_VALUES = 20
 _LONGEST_COMMAND = 200
 """Words of one command that are looked at."""
+_LONGEST_RANGE = 64
 _MOST_WORDS = 50
 """Words of one command in which the name of a script is looked for."""
 
@@ -190,6 +192,15 @@ def _filled(word: str, variables: Variables) -> t.List[str]:
     return found
 
 
+def _each_of_range(word: str) -> t.List[str]:
+    """What the shell makes of `vllm@{1..4}`."""
+    match = re.search(r"\{(\d{1,4})\.\.(\d{1,4})\}", word)
+    if not match:
+        return [word]
+    first, last = int(match.group(1)), int(match.group(2))
+    return [word.replace(match.group(0), str(number)) for number in range(first, min(last, first + _LONGEST_RANGE) + 1)]
+
+
 def _known(match: t.Match[str], variables: Variables) -> bool:
     return (match.group(1) or match.group(2)) in variables or match.group(3) is not None
 
@@ -241,6 +252,14 @@ class _Line:
             if _base(word) != "systemctl":
                 continue
             yield from self._told(words[index + 1 :], _after_ssh(words, index))
+            if "xargs" in words[:index]:
+                yield from self._told_by_pipe(words[index + 1 :])
+
+    def _told_by_pipe(self, words: t.List[str]) -> t.Iterator[Found]:
+        """`… | xargs systemctl restart`: which units these are shows only when it runs."""
+        plain = [word for word in words if not word.startswith("-")]
+        if self.names_it and len(plain) == 1 and plain[0] in VERBS and ("--user" in words) == (self.target.uid is not None):
+            yield VERBS[plain[0]], f"xargs systemctl {plain[0]}", False, False, self.target.unit
 
     def _told(self, words: t.List[str], remote: bool) -> t.Iterator[Found]:
         plain: t.List[str] = []
@@ -276,7 +295,7 @@ class _Line:
             candidates = candidates + self.variables[word]
         if re.fullmatch(r"\{\w+\}", word):
             candidates = candidates + self.variables.get(word[1:-1], [])
-        for candidate in candidates:
+        for candidate in itertools.chain.from_iterable(map(_each_of_range, candidates)):
             for part in candidate.split() or [candidate]:
                 unit = self.target.meant_by(part)
                 if unit:
@@ -318,13 +337,15 @@ class _Line:
     def _container(self, words: t.List[str]) -> t.Iterator[Found]:
         names = self.target.containers
         for index, word in enumerate(words):
-            if not names or _base(word) not in ("docker", "podman", "nerdctl"):
+            if not names or _base(word) not in _CONTAINER_PROGRAMS:
                 continue
             rest = [other for other in words[index + 1 :] if other not in ("container", "compose")]
             verb = next((other for other in rest if other in _CONTAINER_VERBS), None)
             for other in rest:
                 if verb and any(name in names for name in _filled(other, self.variables)):
                     yield _CONTAINER_VERBS[verb], f"{_base(word)} {verb} {other}", True, False, self.target.unit
+            if verb and "xargs" in words[:index] and any(name in self.line for name in names):
+                yield _CONTAINER_VERBS[verb], f"xargs {_base(word)} {verb}", False, False, self.target.unit
 
     def _named_kill(self, words: t.List[str]) -> t.Iterator[Found]:
         for index, word in enumerate(words):

@@ -45,6 +45,7 @@ def actions(text, target=VLLM, **more):
         ("docker restart llm", "restart"),
         ("podman container kill llm", "kill"),
         ("docker rm -f llm", "kill"),
+        ("docker-compose -f /srv/llm.yml restart llm", "restart"),
         ("pkill -9 -f 'vllm serve'", "kill"),
         ("pkill -f vllm.entrypoints.openai.api_server", "kill"),
         ("killall -9 vllm", "kill"),
@@ -255,3 +256,23 @@ def test_python_as_it_is_formatted_today(text, line):
 def test_a_list_that_is_never_closed_hides_nothing_after_it():
     text = "x = [\n" + "1,\n" * 60 + "2\nsystemctl restart vllm\n"
     assert [action for _line, action, _certain in actions(text)] == ["restart"]
+
+
+INSTANCE = Target("vllm@3.service", containers=("llm",))
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("systemctl restart vllm@{1..4}", [(1, "restart", True)]),
+        ("systemctl restart vllm@{4..9}.service", []),
+        ("systemctl restart vllm@{1..9999}", [(1, "restart", True)]),
+        ("docker ps -q --filter name=llm | xargs -r docker restart", [(1, "restart", False)]),
+        ("docker ps -q --filter name=web | xargs -r docker restart", []),
+        ("systemctl list-units -q 'vllm@3*' | awk '{print $1}' | xargs systemctl restart", [(1, "restart", False)]),
+        ("systemctl list-units -q 'web*' | xargs systemctl restart", []),
+        ("systemctl list-units -q 'vllm@3*' | xargs systemctl status", []),
+    ],
+)
+def test_what_the_shell_or_a_pipe_makes_of_it(line, found):
+    assert actions(line, INSTANCE) == found
