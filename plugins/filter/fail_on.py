@@ -48,11 +48,13 @@ _RIGHT = f"Give some of {', '.join(VERDICTS)}, as a list or joined with commas, 
 def fail_on(verdicts: t.Union[str, t.Sequence[str], None]) -> t.List[str]:
     """C(verdicts) as a list of known words. Raises AnsibleFilterError for a word that is no verdict."""
     words = verdicts.split(",") if isinstance(verdicts, str) else verdicts
-    if words is None or (isinstance(verdicts, str) and not verdicts.strip(" ,")):
+    if words is None:
         return list(DEFAULT)
     if not isinstance(words, (list, tuple)):
         raise AnsibleFilterError(f"vllm_fail_on is {verdicts!r}: {_RIGHT}")
     chosen = [word for word in (str(word).strip() for word in words) if word]
+    if words and not chosen:
+        return list(DEFAULT)
     if chosen == ["none"]:
         return []
     wrong = [word for word in chosen if word not in VERDICTS]

@@ -9,7 +9,8 @@ import math
 import re
 import typing as t
 
-from ..module_utils.verdicts import VERDICTS, counts, rank
+from ..module_utils.verdicts import counts, rank
+from ..plugin_utils.answers import is_server
 from ..plugin_utils.plain import never_templated
 
 DOCUMENTATION = r"""
@@ -67,18 +68,7 @@ _value:
     servers: []
 """
 
-_NUMBERS = ("reads", "probes", "elapsed", "process_start_time")
-_NUMBERS_OF_ENGINES = (
-    "running",
-    "waiting",
-    "steps",
-    "tokens",
-    "tokens_per_second",
-    "kv_cache_usage",
-    "silent_for",
-)
-_IS_REASON = re.compile("[a-z_]{1,40}").fullmatch
-_HIDDEN = "********"  # what Ansible puts in place of a secret, wherever that stands
+_HIDDEN = ("********", "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER")  # what Ansible puts in place of a secret, wherever it stands
 _UNDEFINED = re.compile(r"'[^']+' is undefined")
 
 Row = t.Dict[str, t.Any]
@@ -131,28 +121,12 @@ def _state(result: Result) -> str:
 def _understood(result: t.Mapping[str, t.Any]) -> bool:
     """Whether this is what the module returns: one host that answers nonsense must not spoil the report of all."""
     servers = result.get("servers")
-    return isinstance(servers, (list, tuple)) and all(map(_is_server, servers))
-
-
-def _is_server(server: t.Any) -> bool:
-    return (
-        isinstance(server, t.Mapping)
-        and all(key in server for key in ("name", "healthy", "message", "engines"))
-        and server.get("verdict") in VERDICTS
-        and bool(_IS_REASON(str(server.get("reason"))))
-        and _are_numbers(server, _NUMBERS)
-        and isinstance(server["engines"], (list, tuple))
-        and all(isinstance(engine, t.Mapping) and _are_numbers(engine, _NUMBERS_OF_ENGINES) for engine in server["engines"])
-    )
-
-
-def _are_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> bool:
-    return all(isinstance(row.get(name), (int, float, type(None))) for name in names)
+    return isinstance(servers, (list, tuple)) and all(map(is_server, servers))
 
 
 def _named(row: Row, hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> Row:
     """The row with the names of the inventory where Ansible hid them, as a key that is an ordinary word stands in them."""
-    hidden = [key for key in ("name", "unit", "url") if _HIDDEN in str(row.get(key))]
+    hidden = [key for key in ("name", "unit", "url") if any(word in str(row.get(key)) for word in _HIDDEN)]
     if not hidden:
         return row
     try:

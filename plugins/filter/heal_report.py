@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ..module_utils.verdicts import counts, rank
+from ..plugin_utils.answers import is_server
 from ..plugin_utils.plain import never_templated
 
 DOCUMENTATION = r"""
@@ -62,7 +63,7 @@ def heal_report(
     held = {_key(row): row for row in plan["held"]}
     planned = {_key(row): row for row in plan["restart"]}
     results = {
-        (host, result["place"]): result
+        (host, result["place"]): {**result, "seen": result["seen"] if is_server(result["seen"]) else {}}
         for host in plan["hosts"]
         for result in hostvars[host].get("vllm_restart_results", [])
     }

@@ -79,13 +79,18 @@ def servers_from_here(hostvars: t.Mapping[str, Vars], hosts: t.Sequence[str]) ->
         try:
             servers = _listed(variables.get("vllm_servers", [{}]))
             mine = [_entry(server, variables, host) for server in servers]
+            alike = []
             for name, default in _COMMON.items():
-                value = variables.get("vllm_check_" + name, default)
-                common[name].setdefault(_alike(name, value), value)
+                value = variables.get("vllm_check_" + name)
+                value = default if _is_omitted(value) else value
+                _refuse_template("vllm_check_" + name, value)
+                alike.append((name, _alike(name, value), value))
         # A variable that cannot be rendered (an undefined secret, say) raises what that ansible-core raises for it.
         except Exception as error:  # pylint: disable=broad-exception-caught
             failed[host] = "its variables cannot be used: %s" % error
             continue
+        for name, spelling, value in alike:
+            common[name].setdefault(spelling, value)
         entries += mine
         places += [(host, server.get("unit")) for server in servers]
     wrong = [_differs(name, values) for name, values in common.items() if len(values) > 1]
@@ -118,8 +123,8 @@ def _shape(value: t.Any) -> str:
 
 
 def _is_omitted(value: t.Any) -> bool:
-    """Whether the module would take it as not given; C(omit) is such a text before ansible-core 2.19."""
-    return value is None or str(value).startswith("__omit_place_holder__")
+    """Whether the module would take it as not given; C(omit) is such a text, since ansible-core 2.19 such an object."""
+    return value is None or str(value).startswith(("__omit_place_holder__", "<<Omit>>"))
 
 
 def _word(text: str) -> str:

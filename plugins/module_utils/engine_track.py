@@ -39,6 +39,7 @@ class EngineTrack:
         self._after = self._when_sent = sample
         self._decided_from = self._decided_by = sample
         self._seen_at = look.finished
+        self._asked_until = _end_of(look)
         self._reads_after_answer = self._looks_with_life = 0
 
     def add(self, sample: Sample, look: Look, most_seen: float) -> None:
@@ -46,10 +47,11 @@ class EngineTrack:
         signs = signs_of_life(self._after, sample)
         self.reads += 1
         interval = look.finished - self._seen_at
-        lost = max(0.0, interval - most_seen)
+        lost = max(0.0, look.finished - self._asked_until - most_seen)
         self.silent_since += lost
         self._open_since += lost
         before, self._after, self._seen_at = self._after, sample, look.finished
+        self._asked_until = _end_of(look)
         if signs or not self.signs:
             # The numbers of the report are those of the two reads between which something moved.
             self.interval, self._decided_from, self._decided_by = interval, before, sample
@@ -175,3 +177,8 @@ class EngineTrack:
     def ask(self, generation: int) -> Probe:
         """The probe to be sent to this engine."""
         return Probe(self.label, generation)
+
+
+def _end_of(look: Look) -> float:
+    """When the look was over. What its other questions took is no lost time, if the front end answers at all."""
+    return max(look.finished, look.returned) if look.health is not None else look.finished

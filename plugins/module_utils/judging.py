@@ -297,6 +297,9 @@ class Judge:
             return now + failing.FIRST_GAP
         regular = process.last_seen + failing.gap(self._looks_since_change, failing.longest_gap(self._limits))
         boundaries = [track.next_boundary(now, self._limits) for track in tracks if track.silent]
+        if self._limits.probe and all(track.probe is None for track in tracks):
+            # None could be sent (/health is sick): what is over is nothing to hurry for.
+            boundaries = [boundary for boundary in boundaries if boundary > now]
         return max(now, min([regular, *boundaries]))
 
     def _age(self, now: float) -> t.Optional[float]:
@@ -307,9 +310,10 @@ class Judge:
             starts.append(about.unit.started)
         if process.page.start_time is not None:
             started = process.page.start_time - self._wall_offset
-            if started <= now + CLOCK_TOLERANCE:  # one in the future comes of another clock, or of one that was set since
+            # One in the future comes of another clock, or of one that was set since; systemd does not go by that.
+            if about.unit is None or about.unit.started is None or started <= now + CLOCK_TOLERANCE:
                 starts.append(started)
-        return now - max(starts) if starts else None
+        return max(0.0, now - max(starts)) if starts else None
 
     def _final(self, verdict: str, reason: str, now: float) -> Judgement:
         tracks = self._process.engines.values() if self._process else ()

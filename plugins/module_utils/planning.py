@@ -17,6 +17,11 @@ Row = t.Mapping[str, t.Any]
 
 _NOT_JUDGED = ("unreachable", "check_failed")
 
+# What systemctl does not take for a part of the name of a service.
+_SUFFIXES = (
+    ".service", ".socket", ".target", ".scope", ".slice", ".timer", ".path", ".mount", ".automount", ".swap", ".device"
+)  # fmt: skip
+
 
 @dataclasses.dataclass(frozen=True)
 class Guards:
@@ -132,7 +137,7 @@ def _same_unit(one: Row, other: Row) -> bool:
 def _unit(row: Row) -> t.Tuple[str, str]:
     name = row["unit"]
     # Read from the controller there is no InvocationID that would tell that systemctl takes both for one.
-    return name if "." in name else name + ".service", row.get("scope", "system")
+    return name if name.endswith(_SUFFIXES) else name + ".service", row.get("scope", "system")
 
 
 def _invocation(row: Row) -> str:

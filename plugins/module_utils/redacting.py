@@ -15,12 +15,12 @@ LONGEST = 300
 _WORDS = r"api[_-]?keys?|tokens?|secrets?|passw(?:or)?d|passphrase|credentials?|auth|_(?:key|pwd)(?![\w-])"
 _NAME = rf"[\w-]{{0,60}}(?:{_WORDS})[\w-]{{0,60}}"
 # A list is how vLLM itself logs its keys. Without quotes all counts up to a blank: & and ; may be part of a key.
-_VALUE = r"(?:\"[^\"]*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']\S*)"
+_VALUE = r"(?:\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\[[^\]]*\]?|\([^)]*\)?|[^\s\"']\S*)"
 _RULES = (
     (re.compile(r"(?i)(\bauthorization\s*[=:]\s*)[^\"']+"), r"\1" + HIDDEN),
     (re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"';|&]+"), r"\1 " + HIDDEN),
     # systemd quotes a whole assignment, and a value in it may hold blanks.
-    (re.compile(rf"(?i)([\"'])({_NAME}=)(?:(?!\1).)*"), r"\1\2" + HIDDEN),
+    (re.compile(rf"(?i)([\"'])({_NAME}=)(?:\\.|(?!\1)[^\\])*"), r"\1\2" + HIDDEN),
     (re.compile(rf"(?i)((?<![\w-]){_NAME}[\"']?\s*[=:]\s*){_VALUE}"), r"\1" + HIDDEN),
     (re.compile(r"(?i)([?&](?:key|sig|signature|code)=)[^\s&\"']+"), r"\1" + HIDDEN),
     # vLLM takes several keys after one --api-key.

@@ -134,8 +134,8 @@ def find(host: Host) -> t.List[Found]:
     found: t.List[Found] = []
     starting = [(service, container) for service in host.services for container in [_container_of(service)] if container]
     for service, container in starting:
-        alike = [other for _service, other in starting if _arguments(other) == _arguments(container)]
-        mine = [one for one in left if _belongs(one, service, container, host, unlike_others=len(alike) == 1)]
+        mine = [candidate for candidate in left if _belongs(candidate, service, container, host)]
+        mine = mine or _told_the_same(service, container, left, starting, host)
         left = [candidate for candidate in left if candidate not in mine]
         if not mine and not service.running and not service.wanted:
             continue
@@ -170,19 +170,40 @@ def _arguments(container: containers.Container) -> t.Tuple[str, ...]:
     return container.command.arguments if container.command else ()
 
 
-def _belongs(
-    candidate: Candidate, service: units.Service, container: containers.Container, host: Host, unlike_others: bool
-) -> bool:
+def _belongs(candidate: Candidate, service: units.Service, container: containers.Container, host: Host) -> bool:
     home = candidate.home
     if home.unit is not None and (home.uid, home.unit) == (service.uid, service.name):
         return True
     names = [listed.name for listed in host.listed if listed.ident == home.container]
-    if container.name is not None and names:
-        return container.name in names
-    # A container that the unit does not name, or whose engine does not list it: what vLLM was told must do, if no other
-    # unit says the same.
-    same = candidate.command.arguments == _arguments(container) != ()
-    return home.container is not None and same and unlike_others and service.running
+    return home.container is not None and container.name is not None and container.name in names
+
+
+def _told_the_same(
+    service: units.Service,
+    container: containers.Container,
+    left: t.Sequence[Candidate],
+    starting: t.Sequence[t.Tuple[units.Service, containers.Container]],
+    host: Host,
+) -> t.List[Candidate]:
+    """The container of a unit that does not name it, or whose engine does not list it, by what vLLM was told in it.
+
+    Only if no other unit and no other container was told the same.
+    """
+    told = _arguments(container)
+    alike = [candidate for candidate in left if candidate.home.container and candidate.command.arguments == told]
+    others = [other for _service, other in starting if _arguments(other) == told]
+    if not told or len(alike) != 1 or len(others) != 1 or service.active_state != "active":
+        return []
+    listed = next((one for one in host.listed if one.ident == alike[0].home.container), None)
+    if listed is None:
+        return alike
+    fits = container.name in (None, listed.name) and _published(listed.published) == _published(container.published)
+    return alike if fits else []
+
+
+def _published(ports: t.Sequence[containers.Published]) -> t.Set[t.Tuple[int, t.Optional[int]]]:
+    # docker lists a port once for each family of addresses.
+    return {(port.container_port, port.host_port) for port in ports}
 
 
 def _in_container(

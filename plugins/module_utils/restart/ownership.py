@@ -15,7 +15,7 @@ import typing as t
 import urllib.parse
 
 from .. import bounded, reading, vllm_api
-from ..discovery import processes, survey
+from ..discovery import addresses, processes, survey
 
 TIME_LIMIT = 10.0
 """Seconds for looking at the open files of all processes."""
@@ -38,10 +38,10 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
     """
     parts = urllib.parse.urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    addresses = _addresses(parts.hostname or "")
-    if addresses and not any(survey.local_address(address) for address in addresses):
+    own = _addresses(parts.hostname or "")
+    if own and not any(survey.local_address(address) for address in own):
         return "%s is no address of this host, so what answers there is not %s" % (parts.hostname, unit)
-    found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, addresses, proc))
+    found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, own, proc))
     holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
     wanted = processes.Home(unit, os.getuid() if scope == "user" else None)
     others = sorted({t.cast(str, home.unit) for home in holders if home.unit not in _ENGINES})
@@ -51,23 +51,25 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
 
 
 def elsewhere(server: vllm_api.Server, unit: str, proc: str = "/proc") -> t.Optional[str]:
-    """Where the unit serves vLLM, as a sentence, if nothing listens at the server's own address; None if nowhere.
+    """Where the unit serves vLLM, as a sentence, if there is none at the server's own address; None if nowhere.
 
     A wrong port in the inventory makes a server that works look dead.
     """
+    if _shows_vllm(server.endpoint.url):
+        return None
     wanted = processes.Home(unit, os.getuid() if server.scope == "user" else None)
-    found = bounded.within(TIME_LIMIT, proc, lambda: _ports(wanted, proc))
-    ports = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[int]", found)
-    port = next((port for port in ports[:_MOST_PORTS] if _serves_vllm(server, port)), None)
-    return None if port is None else "%s serves vLLM on port %d, so the address is wrong and not the server" % (unit, port)
-
-
-def _serves_vllm(server: vllm_api.Server, port: int) -> bool:
+    found = bounded.within(TIME_LIMIT, proc, lambda: _places(wanted, proc))
+    places = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[str]", found)
     parts = urllib.parse.urlsplit(server.endpoint.url)
-    url = urllib.parse.urlunsplit(parts._replace(netloc="127.0.0.1:%d" % port))
+    urls = (urllib.parse.urlunsplit(parts._replace(netloc=place)) for place in places[:_MOST_PORTS])
+    url = next((url for url in urls if _shows_vllm(url)), None)
+    return None if url is None else "%s serves vLLM at %s, so the address is wrong and not the server" % (unit, url)
+
+
+def _shows_vllm(url: str) -> bool:
     # Without the key, and whatever the certificate: this may be anything.
-    other = vllm_api.Server(reading.Endpoint(url, verify=False), timeout=ANSWER_WITHIN)
-    look = vllm_api.look_at_backend(other, front=False, earlier=2)
+    server = vllm_api.Server(reading.Endpoint(url, verify=False), timeout=ANSWER_WITHIN)
+    look = vllm_api.look_at_backend(server, front=False, earlier=2)
     return look.page is not None and look.page.is_vllm
 
 
@@ -79,22 +81,25 @@ def _addresses(host: str) -> t.FrozenSet[str]:
     return frozenset(str(one[4][0]) for one in t.cast("t.List[t.Any]", found))
 
 
-def _ports(wanted: processes.Home, proc: str) -> t.List[int]:
-    """The ports on which processes of the unit listen."""
-    ports = {listener.inode: listener.port for listener in _listeners(proc)}
-    pids = [name for name in os.listdir(proc) if name.isdigit()] if ports else []
+def _places(wanted: processes.Home, proc: str) -> t.List[str]:
+    """Where processes of the unit listen, as in a URL: address and port."""
+    places = {
+        listener.inode: "%s:%d" % (addresses.bracketed(addresses.reachable(listener.address)), listener.port)
+        for listener in _listeners(proc)
+    }
+    pids = [name for name in os.listdir(proc) if name.isdigit()] if places else []
     inodes = [
-        _sockets("%s/%s/fd" % (proc, pid)) & ports.keys()
+        _sockets("%s/%s/fd" % (proc, pid)) & places.keys()
         for pid in pids
         if _home("%s/%s" % (proc, pid)) == wanted
     ]
-    return sorted({ports[inode] for inode in set().union(*inodes)})
+    return sorted({places[inode] for inode in set().union(*inodes)})
 
 
-def _holders(port: int, addresses: t.FrozenSet[str], proc: str) -> t.List[processes.Home]:
-    """The units whose processes listen on the port, at one of the addresses where these are known."""
+def _holders(port: int, own: t.FrozenSet[str], proc: str) -> t.List[processes.Home]:
+    """The units whose processes listen on the port, at one of the URL's own addresses where these are known."""
     listeners = [listener for listener in _listeners(proc) if listener.port == port]
-    inodes = {one.inode for one in listeners if not addresses or one.address in (*_EVERY_ADDRESS, *addresses)}
+    inodes = {one.inode for one in listeners if not own or one.address in (*_EVERY_ADDRESS, *own)}
     pids = [name for name in os.listdir(proc) if name.isdigit()] if inodes else []
     homes = [_home("%s/%s" % (proc, pid)) for pid in pids if inodes & _sockets("%s/%s/fd" % (proc, pid))]
     return [home for home in homes if home.unit is not None]

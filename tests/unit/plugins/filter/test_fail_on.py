@@ -20,7 +20,7 @@ def test_a_list_and_a_line_mean_the_same(given, meant):
     assert fail_on(given) == meant
 
 
-@pytest.mark.parametrize("given", ["", " ", " , ", None])
+@pytest.mark.parametrize("given", ["", " ", " , ", [""], None])
 def test_a_field_left_empty_means_the_default(given):
     assert fail_on(given) == ["stuck", "dead", "unresponsive"]
 

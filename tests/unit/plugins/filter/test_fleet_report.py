@@ -129,7 +129,7 @@ def test_a_result_that_cannot_be_read_says_what_may_have_spoilt_it():
 
 
 def test_names_that_ansible_hid_are_those_of_the_inventory():
-    hidden = {"name": "********.service", "unit": "********.service", "url": "http://********.example:8000"}
+    hidden = {"name": "********.service", "unit": "VALUE_SPECIFIED_IN_NO_LOG_PARAMETER", "url": "http://********.example:8000"}
     known = {"unit": "vllm.service", "url": "http://vllm.example:8000"}
     hosts = {
         "a": {**checked(server(), server(**hidden)), "vllm_servers": [{}, known]},

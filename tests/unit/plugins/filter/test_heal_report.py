@@ -10,8 +10,9 @@ from ansible_collections.fleetcheck.vllm.plugins.filter.heal_report import heal_
 from ansible_collections.fleetcheck.vllm.plugins.module_utils import verdicts
 
 RESTARTED = {"changed": True, "skipped_because": "", "message": "vllm.service was restarted", "evidence": "/kept"}
-SERVES = {"verdict": "idle", "reason": "answered", "healthy": True, "message": "answered in 0.1 s", "name": "x", "unit": "x"}
-FROZEN = {"verdict": "stalled", "reason": "too_young", "healthy": False, "message": "silent for 10 s"}
+OF = {"name": "x", "unit": "x", "engines": []}
+SERVES = {**OF, "verdict": "idle", "reason": "answered", "healthy": True, "message": "answered in 0.1 s"}
+FROZEN = {**OF, "verdict": "stalled", "reason": "too_young", "healthy": False, "message": "silent for 10 s"}
 
 
 def row(host="a", verdict="stuck", place=0):
@@ -120,6 +121,11 @@ def test_the_whole_is_counted_anew_and_sorted_anew():
     assert made["counts"] == {"stuck": 1, "idle": 1} and made["healthy"] is False
     assert made["restarts"] == {"restarted": 1, "would_restart": 0, "failed": 0, "held": 1}
     assert report(result())["healthy"] is True
+
+
+def test_a_look_that_cannot_be_read_does_not_end_the_report():
+    one = only(result(seen={**SERVES, "verdict": "********"}, failed=True))
+    assert (one["action"], one["verdict"]) == ("restart_failed", "unknown")
 
 
 def test_a_restart_that_failed_fails_the_run_whatever_is_seen_after_it():

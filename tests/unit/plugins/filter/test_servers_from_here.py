@@ -93,14 +93,14 @@ def test_what_one_run_can_have_only_once_must_be_alike():
 
 @pytest.mark.parametrize(
     ("name", "one", "other"),
-    [("timeout", 10, 10.0), ("timeout", "3", 3), ("probe", True, "true"), ("validate_certs", "no", False), ("ca_path", "", None)],
+    [("timeout", 10, 10.0), ("timeout", "3", 3), ("probe", True, "true"), ("validate_certs", "no", False), ("ca_path", "", None), ("ca_path", "", "<<Omit>>")],
 )
 def test_two_spellings_of_one_value_are_alike(name, one, other):
     name = "vllm_check_" + name
     assert servers_from_here({"a": {name: one}, "b": {name: other}}, ["a", "b"])["wrong"] == []
 
 
-@pytest.mark.parametrize("value", [None, "__omit_place_holder__8f3e"])
+@pytest.mark.parametrize("value", [None, "__omit_place_holder__8f3e", "<<Omit>>"])
 def test_what_is_omitted_is_not_given(value):
     server = {"url": "http://127.0.0.1:8001", "patience": value, "api_key": value, "name": value}
     here = servers_from_here({"a": {"vllm_servers": [server], "vllm_check_patience": 30}}, ["a"])

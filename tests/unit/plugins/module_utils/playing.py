@@ -50,8 +50,10 @@ def play(
     began: float = 0.0,
     longest: float = 100_000.0,
     wall: t.Optional[float] = None,
+    front_takes: float = 0.0,
 ) -> Played:
-    """Play until the judge says its verdict. wall: the Unix time at which it began."""
+    """Play until the judge says its verdict. wall: the Unix time at which it began; front_takes: seconds that the
+    questions to the front end take."""
     judge = Judge(limits, began, WALL + began if wall is None else wall)
     step, now = judge.begin(), began
     looks: t.List[Look] = []
@@ -72,6 +74,9 @@ def play(
             now = max(now, step.look_at)
             look = dataclasses.replace(script.look(now, step.front), started=now, finished=now + READ_TAKES, front=step.front)
             now = look.finished
+            if front_takes and step.front:
+                now += front_takes
+                look = dataclasses.replace(look, returned=now)
             looks.append(look)
             said = judge.look(look)
         if isinstance(said, Judgement):

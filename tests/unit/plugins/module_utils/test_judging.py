@@ -214,12 +214,38 @@ def test_young_process_is_stalled_and_not_stuck() -> None:
     assert played.words == ("stalled", "too_young")
 
 
-@pytest.mark.parametrize("started", [None, -100_000.0])
-def test_process_that_starts_in_the_future_is_not_young_for_ever(started: t.Optional[float]) -> None:
+@pytest.mark.parametrize(
+    ("started", "words"),
+    [(None, ("stalled", "too_young")), (-100_000.0, ("stuck", "no_progress"))],
+    ids=["nothing else is known", "systemd knows better"],
+)
+def test_process_that_starts_in_the_future_is_young_unless_systemd_knows_better(
+    started: t.Optional[float], words: t.Tuple[str, str]
+) -> None:
     # Its clock is ahead of ours, or was set back since: no process starts after it was read.
     unit = None if started is None else UnitFacts("loaded", "active", "running", "a", 5, 0, started)
     shown = page(sample(running=3), start=WALL + 100_000)
-    assert play(Script(lambda now, front: good(shown, front, unit=unit))).words == ("stuck", "no_progress")
+    played = play(Script(lambda now, front: good(shown, front, unit=unit)))
+    assert played.words == words
+    assert played.judgement.age is None or played.judgement.age >= 0
+
+
+@pytest.mark.parametrize(("patience", "takes"), [(10, 10), (20, 20), (120, 40)])
+def test_questions_that_take_long_do_not_keep_a_hang_from_being_proven(patience: float, takes: float) -> None:
+    # /is_paused is answered by the engine: a frozen one takes the whole time-out.
+    shown = page(sample(running=3))
+    played = play(Script(lambda now, front: good(shown, front)), Limits(patience, 0.0), front_takes=takes)
+    assert played.words == ("stuck", "no_progress")
+
+
+def test_engine_that_is_frozen_beside_a_sick_front_end_is_not_looked_at_without_a_pause() -> None:
+    def look(now: float, front: bool) -> Look:
+        both = page(sample(running=2, tokens=1000 + now), sample(running=2))
+        return good(both, front, **({"health": 503} if front else {}))
+
+    played = play(Script(look), Limits(20, 0.0))
+    assert played.words == ("stalled", "reads_lost")
+    assert len(played.looks) < 40
 
 
 def test_young_unit_is_stalled_even_where_no_start_time_is_exported() -> None:

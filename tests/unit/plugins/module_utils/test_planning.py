@@ -203,6 +203,8 @@ def test_a_unit_is_known_under_another_name_by_its_invocation():
 def test_a_unit_without_its_suffix_is_the_service():
     assert words([row("a"), row("a", "busy", unit="vllm", models=["other"])])[0] == "unit_serves_others"
     assert words([row("a"), row("a", "busy", unit="vllm.socket", models=["other"])])[0] == "restart"
+    dotted = [row("a", unit="qwen2.5"), row("a", "busy", unit="qwen2.5.service", models=["other"])]
+    assert words(dotted)[0] == "unit_serves_others"
 
 
 # The limit of one run

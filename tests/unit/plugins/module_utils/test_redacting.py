@@ -37,6 +37,8 @@ from ansible_collections.fleetcheck.vllm.plugins.module_utils.redacting import s
         "docker login -u bob -p geheim registry.example.org",
         "curl https://example.org/hook?key=geheim&x=1",
         'Environment="VLLM_API_KEY=ein geheim wort" "A=b"',
+        'Environment="VLLM_API_KEY=ein\\"e geheim wort" "A=b"',
+        'VLLM_API_KEY="ein\\" geheim" vllm serve m',
         "vllm serve m --api-key it's-geheim",
         "VLLM_API_KEY=it's-geheim vllm serve m",
     ],

@@ -353,11 +353,25 @@ class TestContainers:
     )
     def test_a_container_that_cannot_be_named_is_known_by_what_vllm_was_told(self, start, names):
         inside = server(10, "m --seed 7", cgroup=f"/machine.slice/libpod-{self.IDENT}.scope")
-        listed = tuple(containers.Listed(self.IDENT, name, "vllm/vllm-openai", ()) for name in names)
+        ports = (containers.Published(8000, 9000, "0.0.0.0"), containers.Published(8000, 9000, "::"))
+        listed = tuple(containers.Listed(self.IDENT, name, "vllm/vllm-openai", ports) for name in names)
         unit = service(command=f"{start} vllm/vllm-openai m --seed 7")
         other = service("b.service", f"{start.replace('vllm', 'b').replace('9000', '9001')} vllm/vllm-openai n")
         answer = judge([inside], [other, unit], {10: evidence(own_network=True)}, listed=listed)
         assert [(found["unit"], found["pid"]) for found in answer["found"]] == [("b.service", None), ("vllm.service", 10)]
+
+    def test_a_container_that_was_started_by_hand_is_none_of_the_units(self):
+        unit = service(command="/usr/bin/docker run -p 9000:8000 vllm/vllm-openai m")
+        other = containers.Listed("e" * 64, "strange_name", "x", (containers.Published(8000, 9001, "0.0.0.0"),))
+        alone = server(11, "m", cgroup=f"/system.slice/docker-{'e' * 64}.scope")
+        answer = judge([alone], [unit], {11: evidence(own_network=True)}, listed=(other,))
+        assert [(found["unit"], found["url"]) for found in answer["found"]] == [
+            ("vllm.service", "http://127.0.0.1:9000"),
+            (None, "http://127.0.0.1:9001"),
+        ]
+        mine = server(10, "m", cgroup=f"/system.slice/docker-{self.IDENT}.scope")
+        answer = judge([mine, alone], [unit], {10: evidence(own_network=True), 11: evidence(own_network=True)})
+        assert ("vllm.service", None) in [(found["unit"], found["pid"]) for found in answer["found"]]
 
     def test_where_two_units_tell_vllm_the_same_neither_gets_the_process(self):
         inside = server(10, "m", cgroup=f"/machine.slice/libpod-{self.IDENT}.scope")

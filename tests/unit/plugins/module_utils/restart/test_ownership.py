@@ -207,8 +207,8 @@ def listening(request):
         server.shutdown()
 
 
-def elsewhere(proc, unit="a.service"):
-    server = vllm_api.Server(Endpoint("http://127.0.0.1:1/root", "k3y"), unit=unit)
+def elsewhere(proc, unit="a.service", url="http://127.0.0.1:1"):
+    server = vllm_api.Server(Endpoint(url + "/root", "k3y"), unit=unit)
     return ownership.elsewhere(server, unit, str(proc.folder))
 
 
@@ -216,8 +216,24 @@ def elsewhere(proc, unit="a.service"):
 def test_a_unit_that_serves_on_another_port_is_not_dead(proc, listening):
     port = listening.server_address[1]
     proc.serve("a.service", port)
-    assert elsewhere(proc) == "a.service serves vLLM on port %d, so the address is wrong and not the server" % port
+    said = "a.service serves vLLM at http://127.0.0.1:%d/root, so the address is wrong and not the server"
+    assert elsewhere(proc) == said % port
     assert listening.asked == [("/root/metrics", None)]  # no key goes to a port that may be anything's
+
+
+@pytest.mark.parametrize("listening", [_Metrics], indirect=True)
+def test_a_server_that_shows_its_metrics_at_its_own_address_is_nowhere_else(proc, listening):
+    # Its engine may be dead all the same.
+    port = listening.server_address[1]
+    proc.serve("a.service", port)
+    assert elsewhere(proc, url="http://127.0.0.1:%d" % port) is None
+
+
+def test_a_unit_that_listens_on_one_address_only_is_asked_there(proc, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ownership, "_shows_vllm", lambda url: asked.append(url) or len(asked) > 1)
+    proc.serve("a.service", 8001, address="020200C0")
+    assert "http://192.0.2.2:8001/root" in elsewhere(proc)
 
 
 @pytest.mark.parametrize("listening", [_Metrics], indirect=True)
