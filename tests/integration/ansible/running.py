@@ -14,8 +14,15 @@ CORES = ("2.15", "2.16", "2.18", "2.19")
 SECONDS = 240  # for one command, on a busy machine
 
 # Where no other configuration is found. By itself Ansible looks a thousand times a second at what is not done yet, and
-# starts five processes for each module.
-_SAVING = "[defaults]\ninternal_poll_interval = 0.02\n[connection]\npipelining = True\n"
+# starts five processes for each module. Over SSH not: there a pipe that breaks can hide why a host cannot be reached.
+_SAVING = """\
+[defaults]
+internal_poll_interval = 0.02
+[connection]
+pipelining = True
+[ssh_connection]
+pipelining = False
+"""
 
 
 def environment_of(core: str) -> Path:
