@@ -35,9 +35,10 @@ def _commands(words: t.Sequence[str]) -> t.Iterator[t.List[str]]:
     """The words of each of the commands that stand in one line."""
     command: t.List[str] = []
     for word in words:
-        if word not in ("&", "&&", "|", "||"):
+        between = word in ("&", "&&", "|", "||")
+        if not between:
             command.append(word.rstrip(";"))
-        if word in ("&", "&&", "|", "||") or word.endswith(";"):
+        if between or word.endswith(";"):
             yield command
             command = []
     yield command

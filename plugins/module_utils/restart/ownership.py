@@ -43,7 +43,7 @@ def objection(url: str, unit: str, scope: str, proc: str = "/proc") -> t.Optiona
         return "%s is no address of this host, so what answers there is not %s" % (parts.hostname, unit)
     found = bounded.within(TIME_LIMIT, proc, lambda: _holders(port, own, proc))
     holders = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[processes.Home]", found)
-    wanted = processes.Home(unit, os.getuid() if scope == "user" else None)
+    wanted = _home_of(unit, scope)
     others = sorted({t.cast(str, home.unit) for home in holders if home.unit not in _ENGINES})
     if wanted in holders or not others:
         return None
@@ -57,13 +57,17 @@ def elsewhere(server: vllm_api.Server, unit: str, proc: str = "/proc") -> t.Opti
     """
     if _shows_vllm(server.endpoint.url):
         return None
-    wanted = processes.Home(unit, os.getuid() if server.scope == "user" else None)
+    wanted = _home_of(unit, server.scope)
     found = bounded.within(TIME_LIMIT, proc, lambda: _places(wanted, proc))
     places = [] if isinstance(found, bounded.Unreadable) else t.cast("t.List[str]", found)
     parts = urllib.parse.urlsplit(server.endpoint.url)
     urls = (urllib.parse.urlunsplit(parts._replace(netloc=place)) for place in places[:_MOST_PORTS])
     url = next((url for url in urls if _shows_vllm(url)), None)
     return None if url is None else "%s serves vLLM at %s, so the address is wrong and not the server" % (unit, url)
+
+
+def _home_of(unit: str, scope: str) -> processes.Home:
+    return processes.Home(unit, os.getuid() if scope == "user" else None)
 
 
 def _shows_vllm(url: str) -> bool:

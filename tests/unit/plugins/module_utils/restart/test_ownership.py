@@ -208,7 +208,7 @@ def listening(request):
 
 
 def elsewhere(proc, unit="a.service", url="http://127.0.0.1:1"):
-    server = vllm_api.Server(Endpoint(url + "/root", "k3y"), unit=unit)
+    server = vllm_api.Server(Endpoint(url + "/llm", "k3y"), unit=unit)
     return ownership.elsewhere(server, unit, str(proc.folder))
 
 
@@ -216,9 +216,9 @@ def elsewhere(proc, unit="a.service", url="http://127.0.0.1:1"):
 def test_a_unit_that_serves_on_another_port_is_not_dead(proc, listening):
     port = listening.server_address[1]
     proc.serve("a.service", port)
-    said = "a.service serves vLLM at http://127.0.0.1:%d/root, so the address is wrong and not the server"
+    said = "a.service serves vLLM at http://127.0.0.1:%d/llm, so the address is wrong and not the server"
     assert elsewhere(proc) == said % port
-    assert listening.asked == [("/root/metrics", None)]  # no key goes to a port that may be anything's
+    assert listening.asked == [("/llm/metrics", None)]  # no key goes to a port that may be anything's
 
 
 @pytest.mark.parametrize("listening", [_Metrics], indirect=True)
@@ -233,7 +233,7 @@ def test_a_unit_that_listens_on_one_address_only_is_asked_there(proc, monkeypatc
     asked = []
     monkeypatch.setattr(ownership, "_shows_vllm", lambda url: asked.append(url) or len(asked) > 1)
     proc.serve("a.service", 8001, address="020200C0")
-    assert "http://192.0.2.2:8001/root" in elsewhere(proc)
+    assert "http://192.0.2.2:8001/llm" in elsewhere(proc)
 
 
 @pytest.mark.parametrize("listening", [_Metrics], indirect=True)
